@@ -670,6 +670,8 @@ refuses "one of them" --hot --lines "$tmp/cat.data"
 refuses "none: nothing called so ran" --histogram none "$tmp/cat.data"
 alone "$build/ptrecord" --quiet --perf-data "$tmp/timeless.data" -- "$tmp/calls"
 refuses "the file has no times" --by time "$tmp/timeless.data"
+refuses "--waits: the file has no times" --waits "$tmp/timeless.data"
+refuses "without --by insn" --waits --by insn "$tmp/cat.data"
 "$build/ptprof" "$tmp/timeless.data" >"$tmp/out" 2>"$tmp/err"
 says "without time it says what costs are" sh -c "
     grep -q 'no times: costs are instructions' '$tmp/err' &&

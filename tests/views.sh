@@ -279,6 +279,100 @@ prof --folded --on-cpu "$tmp/g.data" | grep '^values-41;' >"$tmp/got"
 if sed -n '/\[code\] /p' "$tmp/want" | diff - "$tmp/got" >"$tmp/why"; then pass
 else fail_with "gaps, with --on-cpu" "$tmp/why"; fi
 
+# ---- waits ----
+
+# The same, without what is no wait. One interrupt is in two halves.
+prof --waits --min 0 "$tmp/g.data" | grep values | sort >"$tmp/got"
+sort >"$tmp/want" <<'END'
+    400ns          1    400ns    400ns  [off cpu] < [code], values 41
+    200ns          2    100ns    100ns  [interrupt] < [code], values 41
+    200ns          1    200ns    200ns  [page fault] < [code], values 41
+END
+if diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+else fail_with "waits" "$tmp/why"; fi
+
+# waits FILE: each has the cost that its stack has.
+waits() {
+    prof --folded "$1" | awk '/;\[(syscall|page fault|interrupt|off cpu)\] / {
+        n = $NF; sub(/ [0-9]+$/, ""); count = split($0, at, ";")
+        sub(/-/, " ", at[1])
+        for (i = count; i > 1; i--)
+            printf "%s%s", at[i], (i > 2 ? " < " : ", " at[1] " " n "\n")
+        }' | sort >"$tmp/want"
+    # Costs in ns, to the digits that are printed: within 1 %.
+    prof --waits --min 0 "$1" | awk '
+        / meanwhile / {next}
+        NR > 1 {
+            n = $1; sub(/^~/, "", n)
+            unit = n; gsub(/[0-9.]/, "", unit); sub(/[a-z]+$/, "", n)
+            n *= unit == "ms" ? 1e6 : unit == "us" ? 1e3 : 1
+            sub(/^ *[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +/, "")
+            print $0, n
+        }' | sort >"$tmp/got"
+    awk '{n = $NF; sub(/ [^ ]+$/, "")}
+        FILENAME == ARGV[1] {want[$0] += n; next}
+        {got[$0] += n}
+        END {
+            for (s in want) {
+                d = want[s] - got[s]
+                if (d * 100 > want[s] + 50 || -d * 100 > want[s] + 50)
+                    print s, want[s], "not", got[s] + 0
+            }
+            for (s in got) if (!(s in want)) print s, "has no stack"
+        }' "$tmp/want" "$tmp/got" >"$tmp/why"
+    if [ -s "$tmp/want" ] && [ ! -s "$tmp/why" ]; then pass
+    else fail_with "waits have the costs of stacks: $2" "$tmp/why"; fi
+}
+waits "$tmp/x.data" "threads"
+
+# Of two threads on one processor the second one waits for a lock while the
+# first one, which has it, runs.
+cat >"$tmp/lock.c" <<'END'
+#include <pthread.h>
+#include <sched.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static volatile int held, sum;
+__attribute__((noinline)) static void contend(void)
+{
+    pthread_mutex_lock(&lock);
+    pthread_mutex_unlock(&lock);
+}
+static void *second(void *none)
+{
+    while (!held) sched_yield();
+    contend();
+    return none;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_mutex_lock(&lock);
+    pthread_create(&t, 0, second, 0);
+    held = 1;
+    for (int i = 0; i < 20000; i++) {
+        sum += i;
+        if (i % 1000 == 0) sched_yield();
+    }
+    pthread_mutex_unlock(&lock);
+    pthread_join(t, 0);
+    return 0;
+}
+END
+$CC -O1 -w -static -pthread -o "$tmp/lock" "$tmp/lock.c" || exit 2
+alone "$build/ptrecord" --quiet --time cyc --cpus 1 \
+    --perf-data "$tmp/lock.data" -- "$tmp/lock" >"$tmp/recorded" 2>&1
+waits "$tmp/lock.data" "a lock"
+prof --waits --min 0 "$tmp/lock.data" |
+    grep -A 1 'off cpu.*lock_wait.* < contend < second' >"$tmp/got"
+first=$("$build/ptflow" --threads "$tmp/lock.data" | sed -n '1s/ .*//p')
+if awk -v first="$first" 'function ns() {
+        return $1 * ($1 ~ /ms$/ ? 1e6 : $1 ~ /us$/ ? 1e3 : 1)}
+    NR == 1 {all = ns()}
+    NR == 2 && / meanwhile lock / && $NF == first {had = ns()}
+    END {exit !(all > 5000 && had <= all * 1.01 && had > all * 0.9)}' "$tmp/got"
+then pass
+else fail_with "the first thread ran while the second one waited" "$tmp/got"; fi
+
 # ---- speedscope ----
 
 page=$root/build/npm/node_modules/speedscope/dist/release/index.html

@@ -42,6 +42,8 @@ static const char help[] =
     "  --callers <function>      print who called it, how often, and what that\n"
     "                            cost. Of a call inside another one of it, the\n"
     "                            cost is in the outer one's.\n"
+    "  --waits                   print where threads waited, how long, and which\n"
+    "                            threads had their processor meanwhile.\n"
     "  --folded                  print each stack in a line with its share, as\n"
     "                            flame graphs want it.\n"
     "  --join-parts              f.cold and f.part.0 count as f.\n"
@@ -87,6 +89,7 @@ typedef struct options {
     uint8_t tree;
     uint8_t flat;
     uint8_t folded;
+    uint8_t waits;
     uint8_t lines;
     uint8_t by_line; /* --lines, or --callgrind: costs of lines are asked for */
     uint8_t hot;
@@ -108,6 +111,14 @@ typedef struct open_call {
     uint32_t part;      /* flow is in it, a part of this function; or 0 */
     uint8_t whole;      /* its beginning was seen */
 } open_call;
+
+#define TURNS 16u
+
+/* Another thread had the processor meanwhile. */
+typedef struct turn {
+    uint32_t tid;
+    uint64_t time;
+} turn;
 
 /* A line of --last. */
 typedef struct moment {
@@ -185,6 +196,10 @@ typedef struct thread {
     uint32_t gap_site;
     uint32_t row;        /* line that was executed last; 0: not known */
     uint8_t gap_seen;    /* ... and before that, for this gap */
+    uint8_t waits;       /* the gap is one of --waits, ... */
+    uint64_t waited;     /* ... of so much so far */
+    turn turns[TURNS];   /* who had its processor in this one or the next */
+    unsigned turn_count;
     calltree instance;   /* of the outermost call that --histogram is about */
     size_t instance_top; /* frames with it; 0: there is none */
     uint32_t instance_node;
@@ -198,8 +213,8 @@ typedef struct thread {
 
 /* Notes of flow, by way of charge.h. ENTER, LEAVE: a function, and
  * stack_why, with AS_SIGNAL and AS_PART; PART: see enter_part; ROOT: a node;
- * BEFORE: an event's type; VALUE: which, and the value; MARK: threads_loss. */
-enum { ENTER, LEAVE, PART, ROOT, BEFORE, VALUE, MARK };
+ * BEFORE: an event's type; VALUE: which, and the value; TURN: a thread, and time; MARK: threads_loss. */
+enum { ENTER, LEAVE, PART, ROOT, BEFORE, VALUE, TURN, MARK };
 enum { AS_SIGNAL = 256, AS_PART = 512 };
 
 /* What a line costs that is in a function. */
@@ -245,6 +260,8 @@ struct ptprof {
     functions_choice wanted;  /* --histogram */
     functions_choice callees; /* --callers */
     direct direct;       /* which functions code may call directly */
+    calltree waits;      /* nodes of the tree that are gaps, as names; below
+                            them threads that had the processor */
     calltree every;      /* its calls, added up in one node */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
@@ -781,9 +798,31 @@ static void open_gap(thread *t, uint64_t ns)
                        function_text(p, t->gap), moment_of(t) + later);
 }
 
+/* A gap ends, or it goes on below another function. */
+static void end_wait(thread *t)
+{
+    ptprof *const p = t->in;
+    uint64_t left = t->waited;
+    const uint32_t node =
+        calltree_child(&p->waits, CALLTREE_ROOT, t->gap_node);
+    calltree_ended(&p->waits, node, left / CHARGE_FINE);
+    if (t->gap != p->gaps[CHARGE_OFF_CPU]) return;
+    for (unsigned i = 0; i < t->turn_count; i++) {
+        const turn *const n = &t->turns[i];
+        const uint64_t time = n->time < left ? n->time : left;
+        const uint32_t to = calltree_child(&p->waits, node, n->tid);
+        p->waits.list[to].own.ns += time;
+        p->waits.list[to].calls++;
+        left -= time;
+    }
+    t->turn_count = 0;
+}
+
 static void close_gap(thread *t)
 {
     ptprof *const p = t->in;
+    if (t->gap_node && t->waits) end_wait(t);
+    t->waited = 0;
     if (t->gap_node && p->opt.timeline)
         timeline_leave(&p->timeline, t->track, t->gap,
                        function_text(p, t->gap), moment_of(t));
@@ -795,12 +834,14 @@ static void on_stop(charge_gap why, void *user)
     thread *const t = (thread *) user;
     t->gap = gap_function(t->in, why);
     t->gap_seen = 0;
+    t->waits = t->in->opt.waits && why <= CHARGE_OFF_CPU;
 }
 
 static void on_go(void *user)
 {
     thread *const t = (thread *) user;
     close_gap(t);
+    if (t->gap == t->in->gaps[CHARGE_OFF_CPU]) t->turn_count = 0;
     t->gap = 0;
 }
 
@@ -818,6 +859,7 @@ static void spend_gap(thread *t, const calltree_cost *cost)
     t->charge.ns += cost->ns;
     if (!t->gap_node) return;
     calltree_add(&p->tree.list[t->gap_node].own, cost);
+    t->waited += cost->ns;
     if (t->gap_site) calltree_add(&p->sites[t->gap_site - 1].total, cost);
     if (t->gap_instance)
         calltree_add(&t->instance.list[t->gap_instance].own, cost);
@@ -891,6 +933,11 @@ static void on_note(const charge_part *n, void *user)
     case VALUE:
         timeline_set(&p->timeline, part_of(t, n->number), n->value,
                      time_of(t, n));
+        break;
+    case TURN:
+        if (t->turn_count == TURNS) break;
+        t->turns[t->turn_count].tid = n->number;
+        t->turns[t->turn_count++].time = n->value;
         break;
     default:
         timeline_mark(&p->timeline, part_of(t, LOSSES),
@@ -1156,6 +1203,22 @@ static void run_block(thread *t, const ipt_block *b)
     t->kind = b->kind;
 }
 
+/* Who had its processor from then on? The first of them. */
+static void note_turns(thread *t, uint64_t run, uint64_t until)
+{
+    const session *const s = &t->in->session;
+    uint32_t tid;
+    uint64_t from, to;
+    for (unsigned i = 0; i < TURNS; i++) {
+        run = threads_next(&s->threads, run, &tid, &from, &to);
+        if (!run || from >= until) return;
+        if (to > until) to = until;
+        if (tid && tid != t->task->tid) /* not between its two records */
+            charge_note(&t->charge, TURN, tid,
+                        session_fine(s, to) - session_fine(s, from), 0);
+    }
+}
+
 /* The thread is in another run than before, or 0: in none any more. Between the
  * two it had no processor, or had one for a while; records say when. */
 static void move_to(thread *t, uint64_t run)
@@ -1168,6 +1231,7 @@ static void move_to(thread *t, uint64_t run)
         if (!threads_off(&s->threads, &t->run, run, &from, &to)
             || !t->charge.timed)
             continue;
+        if (before && t->run && t->in->opt.waits) note_turns(t, before, to);
         if (before && t->run)
             (s->threads.coarse ? charge_off_once : charge_off)(
                 &t->charge, session_fine(s, from), session_fine(s, to));
@@ -1374,6 +1438,8 @@ static void settle_costs(ptprof *p)
     uint64_t rest = 0;
     calltree_settle(&p->tree, CHARGE_FINE);
     calltree_settle(&p->slowest, CHARGE_FINE);
+    for (uint32_t i = 0; i < p->waits.count; i++)
+        p->waits.list[i].own.ns /= CHARGE_FINE;
     for (size_t i = 0; i < p->line_max; i++) {
         calltree_cost *const cost = &p->lines[i].cost;
         rest += cost->ns;
@@ -1679,6 +1745,70 @@ static int print_callers(ptprof *p)
     tool_print(stderr, p->opt.callers);
     fprintf(stderr, ".\n");
     return 1;
+}
+
+/* ---- --waits ---- */
+
+/* Who waited where: the gap, and what is around it. */
+static void print_way(ptprof *p, uint32_t node)
+{
+    const calltree_node *const list = p->tree.list;
+    char text[4 * SYMBOL];
+    size_t n = 0;
+    for (; list[node].parent != CALLTREE_ROOT && n < sizeof text - SYMBOL;
+         node = list[node].parent)
+        n += (size_t) snprintf(text + n, SYMBOL, "%s%.2048s", n ? " < " : "",
+                               function_text(p, list[node].name));
+    while (list[node].parent != CALLTREE_ROOT) node = list[node].parent;
+    snprintf(text + n, sizeof text - n, ", %.64s",
+             function_text(p, list[node].name));
+    print_name(text, room_after(p, 41));
+    putchar('\n');
+}
+
+static void print_turn(const ptprof *p, const calltree_node *n)
+{
+    const session_task *const task = session_task_of(&p->session, n->name);
+    char cost[16], text[96];
+    put_cost(p, cost, n->total.ns);
+    printf("%9s %10" PRIu64 " %8s %8s    ", cost, n->calls, "", "");
+    snprintf(text, sizeof text, "meanwhile %.64s %" PRIu32,
+             task && *task->last_comm ? task->last_comm : "-", n->name);
+    print_name(text, room_after(p, 43));
+    putchar('\n');
+}
+
+/* Costs of a gap are those of the tree. What of it is nobody's turn is its
+ * own. */
+static void print_waits(ptprof *p)
+{
+    const calltree *const w = &p->waits;
+    char cost[16], median[16], most[16], text[24];
+    uint64_t all = 0;
+    for (uint32_t i = w->list[0].child; i; i = w->list[i].sibling) {
+        calltree_node *const n = &w->list[i];
+        n->own = p->tree.list[n->name].own;
+        all += n->own.ns;
+        for (uint32_t k = n->child; k; k = w->list[k].sibling)
+            n->own.ns -= w->list[k].own.ns < n->own.ns ? w->list[k].own.ns
+                                                       : n->own.ns;
+    }
+    calltree_sum(&p->waits);
+    calltree_sort(&p->waits, 0);
+    puts("     cost      times   median      max  where, and who");
+    for (uint32_t i = w->list[0].child; i; i = w->list[i].sibling) {
+        const calltree_node *const n = &w->list[i];
+        if (n->total.ns < least_of(p, all)) break;
+        put_cost(p, cost, n->total.ns);
+        put_cost(p, median, calltree_quantile(n, 500));
+        put_cost(p, most, n->max);
+        printf("%9s %10" PRIu64 " %8s %8s  ",
+               marked(p, text, cost, &p->tree.list[n->name].own), n->whole,
+               median, most);
+        print_way(p, n->name);
+        for (uint32_t k = n->child; k; k = w->list[k].sibling)
+            print_turn(p, &w->list[k]);
+    }
 }
 
 /* ---- --lines ---- */
@@ -2184,6 +2314,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->flat = 1;
     } else if (strcmp(word, "--folded") == 0) {
         o->folded = 1;
+    } else if (strcmp(word, "--waits") == 0) {
+        o->waits = 1;
     } else if (strcmp(word, "--lines") == 0) {
         o->lines = 1;
     } else if (strcmp(word, "--join-parts") == 0) {
@@ -2223,6 +2355,12 @@ static int choose_cost(ptprof *p)
                 p->args->program);
         return 1;
     }
+    if (p->opt.waits && (!timed || p->opt.by == BY_INSN || p->opt.on_cpu)) {
+        fprintf(stderr, "%s: --waits: %s.\n", p->args->program,
+                timed ? "without --by insn and --on-cpu"
+                      : "the file has no times");
+        return 1;
+    }
     if (p->opt.ipc && (!timed || !p->session.threads.cyc)) {
         fprintf(stderr, "%s: --ipc: the file has no cycles: record it with "
                 "intel_pt/cyc/.\n", p->args->program);
@@ -2249,6 +2387,7 @@ static int show(ptprof *p)
     if (p->opt.tree) print_tree(p);
     if (p->opt.flat) print_flat(p);
     if (p->opt.callers) status |= print_callers(p);
+    if (p->opt.waits) print_waits(p);
     if (p->opt.folded) print_folded(p);
     if (p->opt.callgrind && write_callgrind(p))
         status = cannot_write(p, p->opt.callgrind);
@@ -2314,6 +2453,7 @@ static void free_all(ptprof *p)
     free(p->site_slots);
     direct_free(&p->direct);
     calltree_free(&p->tree);
+    calltree_free(&p->waits);
     calltree_free(&p->every);
     calltree_free(&p->slowest);
     names_free(&p->names);
@@ -2336,7 +2476,8 @@ int main(int argc, char **argv)
     p.args = &args;
     p.opt.min = 5;
     session_init(&p.session, &args, &config, &p);
-    if (calltree_init(&p.tree) || calltree_init(&p.every)
+    if (calltree_init(&p.tree) || calltree_init(&p.waits)
+        || calltree_init(&p.every)
         || calltree_init(&p.slowest))
         out_of_memory(&p);
     if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
@@ -2346,8 +2487,8 @@ int main(int argc, char **argv)
         if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
         p.opt.by_line = p.opt.lines || p.opt.callgrind;
         config.insn = p.opt.by_line; /* a block may have many lines */
-        if (!p.opt.flat && !p.opt.callers && !p.opt.folded && !p.opt.lines
-            && !p.opt.histogram && !p.opt.last && !p.opt.hot
+        if (!p.opt.flat && !p.opt.callers && !p.opt.waits && !p.opt.folded
+            && !p.opt.lines && !p.opt.histogram && !p.opt.last && !p.opt.hot
             && !p.opt.callgrind && !p.opt.timeline)
             p.opt.tree = 1;
         status = run(&p);

@@ -2499,6 +2499,19 @@ int threads_off(const threads *t, uint64_t *run, uint64_t after,
     return *to >= *from;
 }
 
+uint64_t threads_next(const threads *t, uint64_t run, uint32_t *tid,
+                      uint64_t *from, uint64_t *to)
+{
+    const threads_run_ *const runs = t->runs;
+    if (run == 0 || run >= t->run_count || runs[run].cpu != runs[run - 1].cpu)
+        return 0;
+    *tid = runs[run].tid;
+    *from = runs[run].tsc;
+    *to = run + 1 < t->run_count && runs[run + 1].cpu == runs[run].cpu
+            ? runs[run + 1].tsc : NO_TIME;
+    return run + 1;
+}
+
 void threads_changed(threads *t, uint64_t ip, uint64_t size)
 {
     ipt_cache_invalidate(&t->cache, NULL, ip, size);

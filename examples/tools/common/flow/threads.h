@@ -224,6 +224,11 @@ void threads_changed(threads *t, uint64_t ip, uint64_t size);
 int threads_off(const threads *t, uint64_t *run, uint64_t after,
                 uint64_t *from, uint64_t *to);
 
+/* Who had the cpu after a run, from when to when (UINT64_MAX: to the end): the
+ * number of that run, or 0. tid 0: nobody, or it is not known. */
+uint64_t threads_next(const threads *t, uint64_t run, uint32_t *tid,
+                      uint64_t *from, uint64_t *to);
+
 /* What a kind of loss is, in a few words. */
 const char *threads_text(threads_loss loss);
 
