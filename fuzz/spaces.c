@@ -205,7 +205,7 @@ static void make_record(const uint8_t *a, perfdata_record *r)
 
 static void start(const uint8_t *data, const uint8_t *actions, size_t count)
 {
-    static const tool_args args = {"fuzz", NULL};
+    static const tool_args args = {"fuzz", NULL, NULL, 1};
     static spaces_place all;
     perfdata_record r;
     const files_file *file;

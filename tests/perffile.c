@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 
 static char *no_words[] = {NULL};
-static const tool_args args = {"test", no_words};
+static const tool_args args = {"test", no_words, NULL, 1};
 
 static const uint8_t header[16] = "PERFILE2\20"; /* of a pipe */
 

@@ -32,7 +32,15 @@ flow() {
     timeout 300 "$build/ptflow" "$@" 2>"$dir/err"
 }
 
-# refuses TEXT ARGUMENT...: exit status 1, and the message.
+# wrong TEXT ARGUMENT...: the command is: exit status 2, and the message.
+wrong() {
+    text=$1
+    shift
+    flow "$@" >"$dir/out"
+    [ $? -eq 2 ] && grep -q -e "$text" "$dir/err"
+}
+
+# refuses TEXT ARGUMENT...: it cannot be done: exit status 1, and the message.
 refuses() {
     text=$1
     shift
@@ -40,16 +48,15 @@ refuses() {
     [ $? -eq 1 ] && grep -q -e "$text" "$dir/err"
 }
 
-check "no file" refuses "no file"
-check "... and how it is used" refuses "^usage: .*ptflow .*<file>$"
-check "two files" refuses "more than one file" a b
+check "no file" wrong "no file.*--help"
+check "two files" wrong "more than one file" a b
 check "a file that is not there" refuses "No such file" "$dir/none"
-check "an unknown option" refuses "unknown option: --nothing[.].*--help" --nothing
-check "an unknown field" refuses "bad argument: tid,x" --fields tid,x f
-check "no thread number" refuses "bad argument: 1,a" --tid 1,a f
-check "no threads" refuses "at least 1" -j 0 f
-check "no time" refuses "bad argument: 5" --time 5 f
-check "two kinds of lines" refuses "one of them" --insn --block f
+check "an unknown option" wrong "unknown option: --nothing[.].*--help" --nothing
+check "an unknown field" wrong "bad argument: tid,x" --fields tid,x f
+check "no thread number" wrong "bad argument: 1,a" --tid 1,a f
+check "no threads" wrong "at least 1" -j 0 f
+check "no time" wrong "bad argument: 5" --time 5 f
+check "two kinds of lines" wrong "one of them" --insn --block f
 check "help" sh -c "'$build/ptflow' --help | grep -q -- '--fields'"
 echo "no trace" >"$dir/text"
 check "not a perf.data" refuses "not a perf.data" "$dir/text"

@@ -97,7 +97,7 @@ static unsigned printed(const char *text)
 
 /* ---- a session ---- */
 
-static const tool_args args = {"spaces", NULL};
+static const tool_args args = {"spaces", NULL, NULL, 1};
 static spaces s;
 static spaces_change last; /* what changed last */
 static int is_started;
@@ -112,7 +112,7 @@ static void begin(void)
 static void option(const char *word, const char *argument)
 {
     static char *words[2];
-    tool_args line = {"spaces", words};
+    tool_args line = {"spaces", words, NULL, 1};
     words[0] = (char *) (uintptr_t) argument;
     CHECK_EQ((unsigned) spaces_option(&line, &s, word), (unsigned) -1);
 }
@@ -987,7 +987,7 @@ TEST(found)
 TEST(options)
 {
     static char *words[] = {NULL};
-    tool_args line = {"spaces", words};
+    tool_args line = {"spaces", words, NULL, 1};
     begin();
     quiet();
     CHECK_EQ(spaces_option(&line, &s, "--symfs"), 1);

@@ -1367,7 +1367,7 @@ static void find_cpus(void)
 {
     char line[4096];
     char *words[] = {line, NULL};
-    tool_args args = {rec.program, words};
+    tool_args args = {rec.program, words, NULL, 1};
 
     if (rec.cpu_count)
         return;
@@ -1956,11 +1956,10 @@ static int selftest(const tool_args *args)
 
 int main(int argc, char **argv)
 {
-    tool_args args = {argv[0], argv + 1};
+    tool_args args = tool_begin(argc, argv, "ptcapture");
     int status;
 
-    (void) argc;
-    rec.program = argv[0];
+    rec.program = args.program;
     rec.root = secure_getenv("PTCAPTURE_ROOT");
     if (!rec.root)
         rec.root = "";

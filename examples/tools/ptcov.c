@@ -538,13 +538,11 @@ static int parse(tool_args *args, options *opt, image *im)
 
 int main(int argc, char **argv)
 {
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptcov");
     options opt;
     tool_file file;
     image im;
     int status;
-    args.program = argc > 0 ? argv[0] : "ptcov";
-    args.next = argc > 0 ? argv + 1 : argv;
     memset(&opt, 0, sizeof opt);
     opt.bitmap_size = 65536;
     opt.memo = 1024;

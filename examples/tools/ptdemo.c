@@ -487,9 +487,9 @@ int main(int argc, char **argv)
     int status;
 
     if (argc == 2 && !strcmp(argv[1], "--version"))
-        return tool_version(&(tool_args){argv[0], argv});
+        return tool_version(&(tool_args){argv[0], argv, NULL, 1});
     if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-        return tool_help(&(tool_args){argv[0], argv}, help);
+        return tool_help(&(tool_args){argv[0], argv, NULL, 1}, help);
     if (argc != 2 || argv[1][0] == '-') {
         fprintf(stderr, help, argv[0]);
         return 2;

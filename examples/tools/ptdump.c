@@ -572,12 +572,10 @@ static int parse(tool_args *args, options *opt)
 int main(int argc, char **argv)
 {
     static sideband records;
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptdump");
     options opt;
     tool_file file;
     int status;
-    args.program = argc > 0 ? argv[0] : "ptdump";
-    args.next = argc > 0 ? argv + 1 : argv;
     memset(&opt, 0, sizeof opt);
     memset(&file, 0, sizeof file);
     sideband_init(&records, NULL);

@@ -1,6 +1,6 @@
 /* ptflow: what each thread of a perf.data with Intel PT executed.
  *
- *     ptflow [<options>] <file>
+ *     ptflow [<options>] [<file>]
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
@@ -22,12 +22,12 @@
 #endif
 
 static const char help[] =
-    "usage: %s [<options>] <file>\n"
+    "usage: %s [<options>] [<file>]\n"
     "\n"
     "Prints what each thread of a perf.data (a file, a folder that has one, or\n"
-    "- for the standard input) with Intel PT executed: the lines of a thread\n"
-    "are in order. What is lost, and why, is said at the end, to standard\n"
-    "error.\n"
+    "- for the standard input; else ./perf.data) with Intel PT executed: the\n"
+    "lines of a thread are in order. What is lost, and why, is said at the end,\n"
+    "to standard error.\n"
     "\n"
     "options:\n"
     "  --help|-h                 this text.\n"
@@ -933,12 +933,12 @@ static int parse_argument(tool_args *args, options *o, const char *word)
     const int is_func = strcmp(word, "--func") == 0;
     const char *value;
     if (strcmp(word, "--last") == 0)
-        return tool_number(args, word, 24, &o->last) ? 1 : -1;
+        return tool_number(args, word, 24, &o->last) ? args->wrong : -1;
     if (strcmp(word, "-j") == 0)
-        return tool_number(args, word, 8, &o->threads) ? 1 : -1;
+        return tool_number(args, word, 8, &o->threads) ? args->wrong : -1;
     if (!is_func && strcmp(word, "--fields") != 0) return 0;
     value = tool_argument(args, word);
-    if (!value) return 1;
+    if (!value) return args->wrong;
     if (!is_func) return parse_fields(args, value, o);
     o->func = value;
     return -1;
@@ -977,12 +977,12 @@ static int check_options(const tool_args *args, options *o)
     if (o->show & INSN && o->show & BLOCK) {
         fprintf(stderr, "%s: --insn and --block: one of them.\n",
                 args->program);
-        return 1;
+        return args->wrong;
     }
     if (o->show & CALL && o->show & BRANCH) {
         fprintf(stderr, "%s: --branch and --call: one of them.\n",
                 args->program);
-        return 1;
+        return args->wrong;
     }
 #ifndef HAVE_ZYDIS
     if (o->check) {
@@ -1000,7 +1000,7 @@ static int check_options(const tool_args *args, options *o)
     }
     if (o->threads == 0) {
         fprintf(stderr, "%s: -j: at least 1.\n", args->program);
-        return 1;
+        return args->wrong;
     }
     o->symbols = o->func != NULL;
     for (unsigned i = 0; i < o->field_count; i++)
@@ -1103,10 +1103,8 @@ static int run(ptflow *p)
 int main(int argc, char **argv)
 {
     static ptflow p;
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptflow");
     int status;
-    args.program = argc > 0 ? argv[0] : "ptflow";
-    args.next = argc > 0 ? argv + 1 : argv;
     p.args = &args;
     p.out.is_stdout = 1;
     p.opt.threads = 1;

@@ -1056,10 +1056,8 @@ static int run(const tool_args *args, parallel *p)
 int main(int argc, char **argv)
 {
     static parallel p;
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptparallel");
     int status;
-    args.program = argc > 0 ? argv[0] : "ptparallel";
-    args.next = argc > 0 ? argv + 1 : argv;
     image_init(&p.code);
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.moved, NULL);

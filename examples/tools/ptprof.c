@@ -1,7 +1,7 @@
 /* ptprof: where the instructions and the time of a perf.data with Intel PT
  * went, as call trees and as pictures.
  *
- *     ptprof [<options>] <file>
+ *     ptprof [<options>] [<file>]
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
@@ -22,11 +22,12 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: %s [<options>] <file>\n"
+    "usage: %s [<options>] [<file>]\n"
     "\n"
     "Adds up what each thread of a perf.data (a file, a folder that has one, or\n"
-    "- for the standard input) with Intel PT executed, function by function.\n"
-    "What is lost, and why, is said at the end, to standard error.\n"
+    "- for the standard input; else ./perf.data) with Intel PT executed,\n"
+    "function by function. What is lost, and why, is said at the end, to\n"
+    "standard error.\n"
     "\n"
     "options:\n"
     "  --help|-h                 this text.\n"
@@ -2248,7 +2249,7 @@ static int parse_by(const tool_args *args, options *o, const char *value)
 {
     if (strcmp(value, "insn") != 0 && strcmp(value, "time") != 0) {
         fprintf(stderr, "%s: --by: insn or time.\n", args->program);
-        return 1;
+        return args->wrong;
     }
     o->by = value[0] == 'i' ? BY_INSN : BY_TIME;
     return -1;
@@ -2266,7 +2267,7 @@ static int parse_text(tool_args *args, options *o, const char *word)
     while (i < 8 && strcmp(word, words[i]) != 0) i++;
     if (i == 8) return 0;
     value = tool_argument(args, word);
-    if (!value) return 1;
+    if (!value) return args->wrong;
     if (i == 5) return parse_by(args, o, value);
     if (i == 6) return parse_before(args, o, value);
     if (i == 0) o->histogram = value;
@@ -2275,7 +2276,7 @@ static int parse_text(tool_args *args, options *o, const char *word)
     if (i < 2 || i == 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
-        return 1;
+        return args->wrong;
     }
     o->timeline = value;
     o->format = (timeline_format) (i - 2);
@@ -2291,7 +2292,7 @@ static int parse_min(tool_args *args, options *o)
     const char *unit;
     double n, factor = 1;
     unsigned i = 0;
-    if (!value) return 1;
+    if (!value) return args->wrong;
     unit = value + strspn(value, "0123456789.");
     n = strtod(value, NULL);
     while (i < 8 && strcmp(unit, units[i]) != 0) i++;
@@ -2327,7 +2328,7 @@ static int parse_option(tool_args *args, session *s, const char *word)
     } else if (strcmp(word, "--hot") == 0) {
         o->hot = 1;
     } else if (strcmp(word, "--last") == 0) {
-        return tool_number(args, word, 24, &o->last) ? 1 : -1;
+        return tool_number(args, word, 24, &o->last) ? args->wrong : -1;
     } else if (strcmp(word, "--min") == 0) {
         return parse_min(args, o);
     } else {
@@ -2406,7 +2407,7 @@ static int run(ptprof *p)
     if (p->opt.before && !p->opt.last) why = "--before: there is no --last";
     if (why) {
         fprintf(stderr, "%s: %s.\n", p->args->program, why);
-        return 1;
+        return OPTIONS_WRONG;
     }
     status = session_open(&p->session, p->opt.file);
     if (status == 0) status = session_has_trace(&p->session);
@@ -2469,10 +2470,8 @@ int main(int argc, char **argv)
         IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
     static ptprof p;
     struct winsize size;
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptprof");
     int status;
-    args.program = argc > 0 ? argv[0] : "ptprof";
-    args.next = argc > 0 ? argv + 1 : argv;
     p.args = &args;
     p.opt.min = 5;
     session_init(&p.session, &args, &config, &p);

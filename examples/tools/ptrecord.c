@@ -1257,7 +1257,7 @@ static void check_options(void)
 
 static void options(char **argv)
 {
-    const tool_args self = {argv[0], argv};
+    const tool_args self = {argv[0], argv, NULL, 2};
 
     rec.config.gen.psb_period = 4096;
     rec.config.seed = 1;

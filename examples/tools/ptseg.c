@@ -219,12 +219,10 @@ static int parse(tool_args *args, options *opt)
 
 int main(int argc, char **argv)
 {
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptseg");
     options opt;
     tool_file file;
     int status;
-    args.program = argc > 0 ? argv[0] : "ptseg";
-    args.next = argc > 0 ? argv + 1 : argv;
     memset(&opt, 0, sizeof opt);
     status = parse(&args, &opt);
     if (status >= 0) return status;

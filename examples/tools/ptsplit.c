@@ -1210,10 +1210,8 @@ static int run(splitter *s)
 int main(int argc, char **argv)
 {
     static splitter s;
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptsplit");
     int status;
-    args.program = argc > 0 ? argv[0] : "ptsplit";
-    args.next = argc > 0 ? argv + 1 : argv;
     s.args = &args;
     s.folder = -1;
     binaries_init(&s.code);

@@ -1929,12 +1929,10 @@ static int parse(tool_args *args, pttc *t)
 
 int main(int argc, char **argv)
 {
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "pttc");
     pttc t;
     int status;
     memset(&t, 0, sizeof t);
-    args.program = argc > 0 ? argv[0] : "pttc";
-    args.next = argc > 0 ? argv + 1 : argv;
     t.program = args.program;
     status = parse(&args, &t);
     return status >= 0 ? status : tool_end(&args, run(&t));

@@ -1116,10 +1116,8 @@ int main(int argc, char **argv)
 {
     static ptxed x;
     ipt_cache_line *lines;
-    tool_args args;
+    tool_args args = tool_begin(argc, argv, "ptxed");
     int status;
-    args.program = argc > 0 ? argv[0] : "ptxed";
-    args.next = argc > 0 ? argv + 1 : argv;
     image_init(&x.code);
     sideband_init(&x.sideband, &x.code);
     lines = tool_lines(CACHE_LINES, &x.lines);

@@ -17,7 +17,7 @@
 #define NAME 4096u      /* ... of the name in it */
 #define LABELS UINT32_MAX /* stands for an object */
 #define SHARED UINT32_MAX /* stands for an owner: more than one */
-#define WORD 64u        /* bytes of what is compared for likeness */
+#define WORD TOOL_DISTANCE
 
 /* What a text has besides the name, in brackets. */
 enum { TYPES = 1, SOURCE = 2, BASE = 4, PATH = 8, BUILD = 16, PLACE = 32,
@@ -439,32 +439,6 @@ int functions_chosen(functions *f, functions_choice *c, uint32_t number)
 
 /* ---- what is like it ---- */
 
-static unsigned lower(char c)
-{
-    return (unsigned) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-}
-
-/* How many letters have to be changed to make one of the other. */
-static unsigned distance(const char *a, const char *b)
-{
-    unsigned row[WORD + 1];
-    const size_t n = strlen(b) < WORD ? strlen(b) : WORD;
-    for (unsigned j = 0; j <= n; j++) row[j] = j;
-    for (unsigned i = 0; a[i] && i < WORD; i++) {
-        unsigned corner = i; /* above, to the left */
-        row[0] = i + 1;
-        for (unsigned j = 0; j < n; j++) {
-            const unsigned above = row[j + 1];
-            unsigned best = corner + (lower(a[i]) != lower(b[j]));
-            if (above + 1 < best) best = above + 1;
-            if (row[j] + 1 < best) best = row[j] + 1;
-            corner = above;
-            row[j + 1] = best;
-        }
-    }
-    return row[n];
-}
-
 static int holds(const char *text, const char *word)
 {
     const size_t n = strlen(word);
@@ -478,10 +452,10 @@ static unsigned unlike(const char *name, const char *word)
 {
     const size_t n = strlen(word);
     const char *last = name + strcspn(name, "<(");
-    unsigned whole = distance(name, word);
+    unsigned whole = tool_distance(name, word);
     unsigned part;
     while (last > name && last[-1] != ':') last--;
-    part = distance(last, word);
+    part = tool_distance(last, word);
     if (part < whole) whole = part;
     if (n > 2 && holds(name, word)) return whole ? 1 : 0;
     return whole <= (n < 3 ? 0 : (n + 2) / 3) ? whole : UINT32_MAX;

@@ -13,9 +13,20 @@
 
 /* ---- arguments ---- */
 
+tool_args tool_begin(int argc, char **argv, const char *name)
+{
+    tool_args args = {argc > 0 ? argv[0] : name, argc > 0 ? argv + 1 : argv,
+                      NULL, 1};
+    return args;
+}
+
 const char *tool_argument(tool_args *args, const char *option)
 {
-    const char *word = *args->next;
+    const char *word = args->value ? args->value : *args->next;
+    if (args->value && *word) {
+        args->value = NULL;
+        return word;
+    }
     if (!word || !word[0] || (word[0] == '-' && word[1] == '-')) {
         fprintf(stderr, "%s: %s: missing argument.\n", args->program, option);
         return NULL;
@@ -40,7 +51,7 @@ int tool_bad_argument(const tool_args *args, const char *option,
     fprintf(stderr, "%s: %s: bad argument: ", args->program, option);
     tool_print(stderr, value);
     fprintf(stderr, ".\n");
-    return 1;
+    return args->wrong;
 }
 
 int tool_number(tool_args *args, const char *option, unsigned bits,
@@ -48,16 +59,16 @@ int tool_number(tool_args *args, const char *option, unsigned bits,
 {
     const char *word = tool_argument(args, option);
     const char *rest = word;
-    if (!word) return 1;
+    if (!word) return args->wrong;
     if (!tool_scan(&rest, value) || *rest) {
         fprintf(stderr, "%s: %s: bad argument: %s.\n", args->program, option,
                 word);
-        return 1;
+        return args->wrong;
     }
     if (bits < 64 && *value >> bits) {
         fprintf(stderr, "%s: %s: value too big: %s.\n", args->program, option,
                 word);
-        return 1;
+        return args->wrong;
     }
     return 0;
 }
@@ -78,7 +89,7 @@ int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
         || part[1] > UINT8_MAX || part[2] > UINT8_MAX) {
         fprintf(stderr, "%s: cpu must be specified as f/m[/s]%s\n",
                 args->program, end);
-        return 1;
+        return args->wrong;
     }
     cpu->family = (uint16_t) part[0];
     cpu->model = (uint8_t) part[1];
@@ -464,6 +475,31 @@ void tool_print(FILE *out, const char *text)
         else
             fputc(*text, out);
     }
+}
+
+static unsigned lower(char c)
+{
+    return (unsigned) (c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+}
+
+unsigned tool_distance(const char *a, const char *b)
+{
+    unsigned row[TOOL_DISTANCE + 1];
+    const size_t n = strlen(b) < TOOL_DISTANCE ? strlen(b) : TOOL_DISTANCE;
+    for (unsigned j = 0; j <= n; j++) row[j] = j;
+    for (unsigned i = 0; a[i] && i < TOOL_DISTANCE; i++) {
+        unsigned corner = i; /* above, to the left */
+        row[0] = i + 1;
+        for (unsigned j = 0; j < n; j++) {
+            const unsigned above = row[j + 1];
+            unsigned best = corner + (lower(a[i]) != lower(b[j]));
+            if (above + 1 < best) best = above + 1;
+            if (row[j] + 1 < best) best = row[j] + 1;
+            corner = above;
+            row[j + 1] = best;
+        }
+    }
+    return row[n];
 }
 
 const char *tool_error_text(int status)

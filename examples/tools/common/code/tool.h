@@ -13,7 +13,14 @@
 typedef struct tool_args {
     const char *program; /* argv[0] */
     char **next;         /* ends with a NULL */
+    const char *value;   /* the option's argument, where it has been found; or
+                            NULL: it is the next word */
+    int wrong;           /* the exit status of a command that is wrong: 1 of
+                            libipt's tools, 2 of our own */
 } tool_args;
+
+/* name: the program's, where there is not even argv[0]. */
+tool_args tool_begin(int argc, char **argv, const char *name);
 
 typedef struct tool_cpu {
     uint16_t family;
@@ -34,7 +41,7 @@ typedef struct tool_file {
     size_t size;
 } tool_file;
 
-/* The next word as the argument of `option`; NULL, with a message, if there is
+/* The argument of `option`; NULL, with a message, if there is
  * none, it is empty or looks like an option. */
 const char *tool_argument(tool_args *args, const char *option);
 
@@ -42,7 +49,7 @@ const char *tool_argument(tool_args *args, const char *option);
 int tool_bad_argument(const tool_args *args, const char *option,
                       const char *value);
 
-/* The next word as a number of at most `bits` bits, in C notation. */
+/* The option's argument as a number of at most `bits` bits, in C notation. */
 int tool_number(tool_args *args, const char *option, unsigned bits,
                 uint64_t *value);
 
@@ -117,6 +124,11 @@ int tool_end(const tool_args *args, int status);
  * the exit status: of --help, --version or a fault. */
 const char *tool_option(tool_args *args, const char *help, const char **file,
                         int *status);
+
+/* How many letters have to be changed to make one of the other, of so many; the
+ * case of letters is not looked at. */
+#define TOOL_DISTANCE 64u
+unsigned tool_distance(const char *a, const char *b);
 
 /* libipt's text for one of our statuses; where it has none, our own. */
 const char *tool_error_text(int status);

@@ -130,7 +130,7 @@ static int follow(tool_args *args, session *s, const char *word)
         return status ? status : spaces_option(args, &s->spaces, word);
     }
     value = tool_argument(args, word);
-    if (!value) return 1;
+    if (!value) return args->wrong;
     switch (i) {
     case 0: return parse_numbers(args, word, value, &s->tids);
     case 1: return parse_numbers(args, word, value, &s->pids);
@@ -155,55 +155,29 @@ static const char session_help[] =
     "  --quiet                   no progress, nothing about losses.\n"
     SPACES_HELP BARE_HELP;
 
-/* The first line of the help, and how to see the others. */
-static void print_usage(const tool_args *args, const char *help)
+static int follow_option(tool_args *args, const char *word, void *context)
 {
-    char line[80];
-    snprintf(line, sizeof line, "%.*s", (int) strcspn(help, "\n"), help);
-    fprintf(stderr, line, args->program);
-    fputs("\nUse --help or -h for help.\n", stderr);
+    session *const s = (session *) context;
+    const int status = s->config->option(args, s, word);
+    return status ? status : follow(args, s, word);
 }
 
 int session_parse(tool_args *args, session *s, const char *help,
                   const char *more, const char **name)
 {
+    const char *const texts[] = {help, session_help, more,
+                                 OPTIONS_STATUS_HELP, NULL};
     const char *why = NULL;
-    int status = -1;
-    *name = NULL;
-    while (status < 0 && *args->next) {
-        const char *const word = *args->next++;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
-            tool_help(args, help);
-            fputs(session_help, stdout);
-            fputs(more, stdout);
-            return 0;
-        }
-        if (strcmp(word, "--version") == 0) return tool_version(args);
-        if (word[0] != '-' || !word[1]) {
-            if (!*name) {
-                *name = word;
-                continue;
-            }
-            fprintf(stderr, "%s: more than one file.\n", args->program);
-            return 1;
-        }
-        status = s->config->option(args, s, word);
-        if (status == 0) status = follow(args, s, word);
-        if (status == 0) {
-            fprintf(stderr, "%s: unknown option: %s.  Use --help or -h for "
-                            "help.\n", args->program, word);
-            return 1;
-        }
-    }
+    int status = options_parse(args, texts, 0, follow_option, s);
     if (status >= 0) return status;
-    if (!*name == !s->bare.trace)
-        why = *name ? "more than one file" : "no file";
-    else if (*name && (s->bare.file_count || s->bare.described))
+    *name = NULL;
+    if (s->bare.trace && *args->next)
+        why = "--pt and a file: one of them";
+    else if (!s->bare.trace && (s->bare.file_count || s->bare.described))
         why = "--elf, --raw, --cpu-model, --nom-freq, ...: there is no --pt";
-    if (!why) return -1;
+    if (!why) return s->bare.trace ? -1 : options_file(args, name);
     fprintf(stderr, "%s: %s.\n", args->program, why);
-    if (!*name && !s->bare.trace) print_usage(args, help);
-    return 1;
+    return OPTIONS_WRONG;
 }
 
 /* ---- threads ---- */

@@ -15,6 +15,7 @@
 #include "../code/functions.h"
 #include "../code/lines.h"
 #include "../code/names.h"
+#include "../code/options.h"
 #include "pids.h"
 #include "spaces.h"
 #include "../code/symbols.h"
@@ -131,7 +132,7 @@ void session_init(session *s, const tool_args *args,
                   const session_config *config, void *context);
 void session_free(session *s);
 
-/* Follow all options: the session's, the tool's, --help and --version. The text
+/* Follow all options: the session's and the tool's, as options.h does. The text
  * for --help is `help`, which is how the tool is used and its options, then the
  * session's options, then `more`. Returns -1, with the name of the file or with
  * a bare trace, or the exit status. */

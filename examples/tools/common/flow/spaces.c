@@ -848,7 +848,7 @@ static int add_map(const tool_args *args, image **to, const char *folder)
 static int take_word(tool_args *args, const char *option, const char **to)
 {
     *to = tool_argument(args, option);
-    return *to ? -1 : 1;
+    return *to ? -1 : args->wrong;
 }
 
 int spaces_option(tool_args *args, spaces *s, const char *word)
@@ -867,9 +867,9 @@ int spaces_option(tool_args *args, spaces *s, const char *word)
     }
     if (strcmp(word, "--guest-map") == 0)
         return take_word(args, word, &text) < 0
-            ? add_map(args, &s->guest, text) : 1;
+            ? add_map(args, &s->guest, text) : args->wrong;
     if (!is_symfs && strcmp(word, "--map") != 0) return 0;
-    if (take_word(args, word, &text) > 0) return 1;
+    if (take_word(args, word, &text) > 0) return args->wrong;
     place = get_place(s, &text);
     if (!place) return complain(s, text, "out of memory");
     if (!is_symfs) return add_map(args, &place->map, text);

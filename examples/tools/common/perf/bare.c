@@ -24,7 +24,7 @@ void bare_free(bare *b)
 static int add_file(tool_args *args, bare *b, const char *word)
 {
     const char *const text = tool_argument(args, word);
-    if (!text) return 1;
+    if (!text) return args->wrong;
     if (!tool_grow(&b->files, b->file_count + 1, sizeof *b->files)) {
         fprintf(stderr, "%s: out of memory.\n", args->program);
         return 1;
@@ -37,7 +37,7 @@ static int add_file(tool_args *args, bare *b, const char *word)
 static int parse_model(tool_args *args, bare *b, const char *word)
 {
     const char *const text = tool_argument(args, word);
-    if (!text || tool_parse_cpu(args, text, &b->cpu, ".")) return 1;
+    if (!text || tool_parse_cpu(args, text, &b->cpu, ".")) return args->wrong;
     b->described = 1;
     return -1;
 }
@@ -54,7 +54,7 @@ int bare_option(tool_args *args, bare *b, const char *word)
                    {"--cpuid-0x15.ebx", 32, &b->cpuid_15_ebx}};
     if (strcmp(word, "--pt") == 0) {
         b->trace = tool_argument(args, word);
-        return b->trace ? -1 : 1;
+        return b->trace ? -1 : args->wrong;
     }
     if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0)
         return add_file(args, b, word);
@@ -63,7 +63,7 @@ int bare_option(tool_args *args, bare *b, const char *word)
         if (strcmp(word, numbers[i].name) != 0) continue;
         b->described = 1;
         return tool_number(args, word, numbers[i].bits, numbers[i].value)
-            ? 1 : -1;
+            ? args->wrong : -1;
     }
     return 0;
 }

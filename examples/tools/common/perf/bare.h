@@ -46,7 +46,8 @@ typedef struct bare {
 void bare_init(bare *b);
 void bare_free(bare *b);
 
-/* Follow an option: 1 after a message, -1 if it was one of these, else 0. */
+/* Follow an option: the exit status after a message, -1 if it was one of these,
+ * else 0. */
 int bare_option(tool_args *args, bare *b, const char *word);
 
 /* Write a perf.data into TMPDIR or /tmp. In the folder symfs, unless that is NULL,

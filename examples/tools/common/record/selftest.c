@@ -657,13 +657,10 @@ static void load(check *c)
 
 static void run(check *c, const char *file)
 {
-    char name[] = "ptcapture";
     char *none[] = {NULL};
-    tool_args args;
+    const tool_args args = {"ptcapture", none, NULL, 1};
     session_config config;
 
-    args.program = name;
-    args.next = none;
     memset(&config, 0, sizeof(config));
     config.flow = on_flow;
     config.event = on_event;
