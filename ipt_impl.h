@@ -7186,16 +7186,19 @@ static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
 #define IPTI_ERRATA_CODE \
     (IPT_ERRATUM_SKD022 | IPT_ERRATUM_NLIP | IPT_ERRATUM_BDM64)
 
-/* The errata that look at code. SKD022 and NLIP replace the bind. */
+/* The errata that look at code. SKD022 and NLIP replace the bind. BDM64 comes
+ * first, as it remembers how far it has looked: on the least fuel the others
+ * would leave it none, each time anew. */
 static int ipti_walk_errata(ipt_walk_ *w, ipt_where *at)
 {
-    const uint64_t ahead
-        = ipti_wrap(w->mode.now, w->next.bind.ip - w->flow.ip);
-    int status = ipti_walk_skd022(w, at, ahead);
+    int status = ipti_walk_bdm64(w, at, &w->next.event);
+    uint64_t ahead;
 
-    if (status >= 0)
-        status = ipti_walk_nlip(w, at, ahead);
-    return status < 0 ? status : ipti_walk_bdm64(w, at, &w->next.event);
+    if (status < 0)
+        return status;
+    ahead = ipti_wrap(w->mode.now, w->next.bind.ip - w->flow.ip);
+    status = ipti_walk_skd022(w, at, ahead);
+    return status < 0 ? status : ipti_walk_nlip(w, at, ahead);
 }
 
 /* Has flow arrived where the event at hand binds? */
@@ -8624,8 +8627,8 @@ static int ipti_blk_fill(ipt_blk_decoder *decoder)
             return status;
         if (!block->count || !(w->out.waiting || w->out.ends_block)) {
             status = ipti_walk_ready(w, &decoder->at);
-            if (status < 0)
-                return status;
+            if (status < 0 && !(block->count && w->out.ends_block))
+                return status; /* else it is complete, whatever comes next */
             if (block->count == 0) {
                 w->out.ends_block = 0; /* events before a block do not end it */
                 ipti_blk_begin(w, block, w->flow.ip);

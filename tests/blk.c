@@ -251,6 +251,60 @@ TEST(boundaries_at_unwanted_events)
     blocks_unwanted = 0;
 }
 
+/* Events that nobody wants come after a jump, more than are looked at with it;
+ * the last one ends the block, or none does. There is no code at the target: the
+ * block comes before that status if it is complete, and is still in progress if
+ * not. The status comes again. */
+TEST(no_code_after_unwanted_events)
+{
+    int bad_ = test_.bad;
+    for (unsigned n = 0; n < 14; n++) {
+        row r = {"no code", {CODE(0x1000, NOP JMP16("\xfa\x0f\x00\x00"))},
+                 {ON}, {{0, 0, 0, 0, 0}}, 0, 0, 0};
+        const ipt_packet note[] = {EXSTOP(1), FUP(0x2000)};
+        const ipt_packet abort[] = {TSX(1, 0), FUP(0x2000)};
+        const ipt_packet bit = TNT(1, 0);
+        const unsigned notes = n / 2;
+        unsigned at = 4; /* after ON */
+        for (unsigned i = 0; i < 2 * notes; i++)
+            r.trace[at++] = note[i % 2];
+        for (unsigned i = 0; n % 2 && i < 2; i++)
+            r.trace[at++] = abort[i];
+        r.trace[at] = bit;
+        FOR_ALL_MANNERS(how)
+        {
+            unsigned blocks = 0;
+            ipt_block k;
+            int status;
+            begin_row(&how, &r, 0);
+            f.config.unwanted = IPT_UNWANTED_;
+            do {
+                move();
+                status = ipt_blk_sync_forward(&places[place].blk);
+            } while (again(status, 0));
+            while (status >= 0 || status == IPT_EVENT_FIRST) {
+                do {
+                    move();
+                    status = ipt_blk_next(&places[place].blk, &k);
+                } while (again(status, 0));
+                if (status < 0) continue;
+                CHECK_EQ(k.ip, 0x1000);
+                CHECK_EQ(k.end_ip, 0x1001);
+                blocks++;
+            }
+            CHECK_EQ(blocks, n % 2);
+            for (unsigned i = 0; i < 3; i++) {
+                CHECK_EQ(status, IPT_NEED_PAGE);
+                CHECK_EQ(places[place].blk.at.missing, 0x2000);
+                do
+                    status = ipt_blk_next(&places[place].blk, &k);
+                while (again(status, 0));
+            }
+            feed_end(&f);
+        }
+    }
+}
+
 /* Lost trace ends a block, wanted or not, also where flow goes on at the
  * instruction after it. */
 TEST(boundaries_at_a_gap)
@@ -1224,6 +1278,7 @@ int main(void)
     RUN(boundaries_of_a_loop);
     RUN(boundaries_at_events);
     RUN(boundaries_at_unwanted_events);
+    RUN(no_code_after_unwanted_events);
     RUN(boundaries_at_a_gap);
     RUN(long_blocks);
     RUN(endless_jumps);

@@ -1960,7 +1960,9 @@ typedef struct table {
     X(S13_cfe_syscall, S13_rows, 0)   \
     X(C10_ptw_without_ptwrite, C10_rows, 0)
 /* Not [cov]'s: it counts the edge to the wrong target. */
-#define BDM64_FINDINGS(X) X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)
+#define BDM64_FINDINGS(X)                                  \
+    X(S2_bdm64_without_code, S2_rows, IPT_ERRATUM_BDM64)   \
+    X(S2_and_all_others, S2_rows, IPT_ERRATUM_ALL_)
 #define RESYNC_FINDINGS(X)                       \
     X(S3_resync_mode, S3_resync_rows, 0)         \
     X(S7_resync_events, S7_rows, 0)              \
