@@ -75,7 +75,7 @@ mkdir include
 for h in /usr/include/* /usr/include/"$($CC -print-multiarch 2>/dev/null)"/*; do
     case ${h##*/} in
     Zydis | Zycore | libelf.h | gelf.h | elfutils | zstd*.h | libiberty | \
-        intel-pt.h) ;;
+        ncurses.h | intel-pt.h) ;;
     *) [ -e "include/${h##*/}" ] || ln -s "$h" include/ ;;
     esac
 done

@@ -529,6 +529,173 @@ END
     else fail_with "callgrind_annotate shows the source" "$tmp/annotated"; fi
 fi
 
+# ---- in the terminal ----
+
+# tmux is the terminal; its server is ours alone.
+tm() {
+    tmux -S "$tmp/tmux" -f /dev/null "$@"
+}
+
+# open_top COLUMNS LINES ARGUMENT...
+open_top() {
+    size="-x $1 -y $2"
+    shift 2
+    # shellcheck disable=SC2086 # options
+    tm new-session -d $size "'$build/ptprof' --quiet --top $*; echo ends \$?
+        sleep 300"
+}
+
+# screen TEXT: the screen, as soon as that is on it.
+screen() {
+    for i in $(seq 100); do
+        tm capture-pane -p >"$tmp/screen"
+        grep -q -e "$1" "$tmp/screen" && return
+        sleep 0.1
+    done
+    false
+}
+
+# press KEY...: the screen after them.
+press() {
+    tm send-keys "$@"
+    sleep 0.2
+    tm capture-pane -p >"$tmp/screen"
+}
+
+# rows FROM TO: those of a pane, from its head to that of the next one.
+rows() {
+    sed "1,/$1/d; /$2/,\$d" "$tmp/screen" | sed 's/ *$//; /^$/d'
+}
+
+# go_to FUNCTION FROM KEY: press FROM, then KEY until it is chosen.
+go_to() {
+    press "$2"
+    for i in $(seq 300); do
+        grep -q "callers of $1\$" "$tmp/screen" && break
+        press "$3"
+    done
+}
+
+# shows WHAT: $tmp/want is $tmp/got.
+shows() {
+    if [ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+    else fail_with "$1" "$tmp/why"; fi
+}
+
+in_terminal() {
+    open_top 100 50 "$tmp/lined.data"
+    if screen '^q quit'; then pass
+    else
+        fail_with "--top" "$tmp/screen"
+        tm kill-server
+        return
+    fi
+
+    # All functions, sorted in each way, are those of --flat.
+    prof --flat --min 0 "$tmp/lined.data" | sed 1d >"$tmp/flat"
+    press n Home
+    : >"$tmp/all"
+    for i in $(seq 40); do
+        rows '  function$' ' callers of ' >>"$tmp/all"
+        before=$(cksum <"$tmp/screen")
+        press NPage
+        [ "$before" != "$(cksum <"$tmp/screen")" ] || break
+    done
+    LC_ALL=C sort -s -k5 "$tmp/flat" >"$tmp/want"
+    awk '!seen[$0]++' "$tmp/all" >"$tmp/got"
+    shows "--top: functions by name, page after page"
+    press o Home
+    rows '  function$' ' callers of ' >"$tmp/got"
+    head -n "$(wc -l <"$tmp/got")" "$tmp/flat" >"$tmp/want"
+    shows "--top: functions by own cost"
+    press t Home
+    rows '  function$' ' callers of ' | awk '{print $1}' >"$tmp/got"
+    awk '{print $1}' "$tmp/flat" | sort -n -r |
+        head -n "$(wc -l <"$tmp/got")" >"$tmp/want"
+    shows "--top: functions by total"
+
+    # A function with lines of two files.
+    press n
+    go_to leaf Home Down
+    if grep -q '%  *[0-9]*  *5  *return square(x) + 1;$' "$tmp/screen" &&
+        grep -q '%  *[0-9]*  *4  *y [*]= x + 1;$' "$tmp/screen"; then pass
+    else fail_with "--top: source of two files" "$tmp/screen"; fi
+
+    # One function: who called it, as --callers has it; its lines, as --lines.
+    go_to work End Up
+    prof --callers work "$tmp/lined.data" | sed '1d; $d' | sort >"$tmp/want"
+    rows 'callers of work$' ' callees of work$' | sort >"$tmp/got"
+    shows "--top: callers"
+    prof --callers leaf "$tmp/lined.data" |
+        awk '$4 == "work" {print "100.0%", $2, $3, "leaf"}' >"$tmp/want"
+    rows 'callees of work$' '   line  ' | awk '{print $1, $2, $3, $4}' >"$tmp/got"
+    shows "--top: callees"
+    prof --lines --min 0 "$tmp/lined.data" | awk '
+        sub(/^.*lined[.]c:/, "", $3) && $4 == "work" {print $1, $2, $3}' |
+        sort -n -k3 >"$tmp/want"
+    rows '   line  .*lined[.]c$' '^q quit' |
+        awk '$1 ~ /%$/ {print $1, $2, $3}' >"$tmp/got"
+    shows "--top: lines"
+    if grep -q '%  *[0-9]*  *11  *s += leaf(i);$' "$tmp/screen"; then pass
+    else fail_with "--top: source" "$tmp/screen"; fi
+
+    # To the first caller and its callees, and back.
+    caller=$(rows 'callers of work$' ' callees of work$' | sed -n '1s/.* //p')
+    press Tab Enter
+    if grep -q "callees of $caller\$" "$tmp/screen"; then pass
+    else fail_with "--top: to $caller" "$tmp/screen"; fi
+    press BSpace
+    if grep -q "callees of work\$" "$tmp/screen"; then pass
+    else fail_with "--top: back" "$tmp/screen"; fi
+
+    # On any size, and then it ends.
+    for size in 20,4 1,1 200,9; do
+        tm resize-window -x "${size%,*}" -y "${size#*,}"
+        press Tab Down Enter
+    done
+    tm resize-window -x 80 -y 24
+    press q
+    if screen '^ends 0$'; then pass
+    else fail_with "--top ends" "$tmp/screen"; fi
+    tm kill-server
+}
+
+timeout 60 "$build/ptprof" --quiet --top "$tmp/x.data" </dev/null \
+    >"$tmp/out" 2>"$tmp/why"
+if [ $? -eq 1 ] && [ ! -s "$tmp/out" ] &&
+    grep -q -e '--top: .*terminal' -e '--top: made without' "$tmp/why"; then pass
+else fail_with "--top without a terminal" "$tmp/why"; fi
+if ! grep -q libncursesw "$build/ptprof"; then
+    skip "--top: ncurses is missing (package libncurses-dev)"
+elif [ ! -f "$tmp/lined.data" ]; then
+    skip "--top: there is no program with lines"
+elif have tmux tmux; then
+    in_terminal
+fi
+
+# A name with an escape sequence does not reach the terminal.
+if grep -q libncursesw "$build/ptprof" && have script bsdutils &&
+    have objcopy binutils; then
+    cat >"$tmp/evil.c" <<'END'
+__attribute__((noinline)) static void leaf(void) {__asm__ volatile("");}
+int main(void)
+{
+    for (int i = 0; i < 40000; i++) leaf();
+    return 0;
+}
+END
+    $CC -O1 -static -o "$tmp/plain" "$tmp/evil.c" &&
+        objcopy --redefine-sym leaf="$(printf 'evil\033[35mred')" \
+            "$tmp/plain" "$tmp/evil" || exit 2
+    alone "$build/ptrecord" --quiet --perf-data "$tmp/evil.data" -- \
+        "$tmp/evil" >"$tmp/recorded" 2>&1
+    (sleep 2; printf q) | TERM=xterm timeout 60 script -qec \
+        "'$build/ptprof' --quiet --top '$tmp/evil.data'" /dev/null >"$tmp/out"
+    if grep -q 'evil?.35mred' "$tmp/out" &&
+        ! grep -q "$(printf '\033')\[35m" "$tmp/out"; then pass
+    else fail_with "--top: a hostile name" "$tmp/out"; fi
+fi
+
 # ---- flame graph ----
 
 # Brendan Gregg's program, as Debian has it: a frame is a title, NAME (COUNT

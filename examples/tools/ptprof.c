@@ -14,6 +14,8 @@
 #include "common/flow/session.h"
 #include "common/flow/stack.h"
 #include "common/flow/timeline.h"
+#include "common/flow/top.h"
+#include "common/code/below.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -45,6 +47,9 @@ static const char help[] =
     "                            cost is in the outer one's.\n"
     "  --waits                   print where threads waited, how long, and which\n"
     "                            threads had their processor meanwhile.\n"
+    "  --top                     look at functions, callers, callees and source\n"
+    "                            in the terminal: sort, page, go from one to the\n"
+    "                            other.\n"
     "  --folded                  print each stack in a line with its share, as\n"
     "                            flame graphs want it.\n"
     "  --join-parts              f.cold and f.part.0 count as f.\n"
@@ -91,8 +96,9 @@ typedef struct options {
     uint8_t flat;
     uint8_t folded;
     uint8_t waits;
+    uint8_t top;
     uint8_t lines;
-    uint8_t by_line; /* --lines, or --callgrind: costs of lines are asked for */
+    uint8_t by_line; /* --lines, --callgrind or --top: costs of lines are asked for */
     uint8_t hot;
     uint8_t join; /* parts and their functions */
     uint8_t on_cpu;
@@ -488,13 +494,22 @@ static const char *marked(const ptprof *p, char text[24], const char *from,
 }
 
 /* Instructions a cycle, if they are asked for. */
+static const char *ipc_text(const ptprof *p, char text[24],
+                            const calltree_cost *cost)
+{
+    *text = 0;
+    if (p->opt.ipc && cost->cycles)
+        snprintf(text, 24, "%5.2f  ",
+                 (double) cost->insns / (double) cost->cycles);
+    else if (p->opt.ipc)
+        snprintf(text, 24, "    -  ");
+    return text;
+}
+
 static void print_ipc(const ptprof *p, const calltree_cost *cost)
 {
-    if (!p->opt.ipc) return;
-    if (cost->cycles)
-        printf("%5.2f  ", (double) cost->insns / (double) cost->cycles);
-    else
-        fputs("    -  ", stdout);
+    char text[24];
+    fputs(ipc_text(p, text, cost), stdout);
 }
 
 /* Columns that that takes. */
@@ -1611,16 +1626,18 @@ static int by_cost(const void *a, const void *b)
 }
 
 /* Adds a node to what is known of its function or, if there is a callee, a call
- * of that to what is known of its caller. */
+ * of that to what is known of its caller; if there is a caller, a call by it. */
 static void add_node(const ptprof *p, entry *entries, const calltree_node *n,
-                     uint32_t callee)
+                     uint32_t callee, uint32_t caller)
 {
-    const uint32_t name = callee ? p->tree.list[n->parent].name : n->name;
-    const uint64_t total = entries[n->name - 1].open++ ? 0 : total_of(p, n);
-    const uint64_t cost = callee ? total : own_of(p, n);
     const int is_thread = n->parent == CALLTREE_ROOT;
+    const uint32_t from = is_thread ? 0 : p->tree.list[n->parent].name;
+    const uint32_t name = callee ? from : n->name;
+    const uint64_t total = entries[n->name - 1].open++ ? 0 : total_of(p, n);
+    const uint64_t cost = callee || caller ? total : own_of(p, n);
     entry *to;
-    if (callee ? is_thread || n->name != callee : is_thread && !cost) return;
+    if (is_thread && (callee || caller || !cost)) return;
+    if ((callee && n->name != callee) || (caller && from != caller)) return;
     to = &entries[name - 1];
     to->name = name;
     to->cost += cost;
@@ -1630,7 +1647,7 @@ static void add_node(const ptprof *p, entry *entries, const calltree_node *n,
 }
 
 /* An entry for each name that has one, sorted, then one without a name. */
-static entry *add_up(const ptprof *p, uint32_t callee)
+static entry *add_up(const ptprof *p, uint32_t callee, uint32_t caller)
 {
     const calltree_node *const list = p->tree.list;
     const size_t count = (size_t) p->session.functions.count + 1;
@@ -1638,7 +1655,7 @@ static entry *add_up(const ptprof *p, uint32_t callee)
     uint32_t at = list[CALLTREE_ROOT].child;
     if (!entries) out_of_memory(p);
     while (at) {
-        add_node(p, entries, &list[at], callee);
+        add_node(p, entries, &list[at], callee, caller);
         if (list[at].child) {
             at = list[at].child;
             continue;
@@ -1653,23 +1670,37 @@ static entry *add_up(const ptprof *p, uint32_t callee)
     return entries;
 }
 
-static void print_flat(ptprof *p)
+/* The head of --flat, without what stands above names. */
+static const char *flat_head(const ptprof *p)
+{
+    return p->opt.ipc ? "  total    own      cost      calls    IPC  "
+                      : "  total    own      cost      calls  ";
+}
+
+static void put_flat(ptprof *p, char text[64], const entry *s)
 {
     const uint64_t all = total_of(p, &p->tree.list[CALLTREE_ROOT]);
     const double share = all ? 100.0 / (double) all : 0;
-    const uint64_t least = least_of(p, all);
-    entry *const entries = add_up(p, 0);
-    char cost[16], text[24], calls[24];
-    printf("  total    own      cost      calls  %sfunction%s\n",
-           p->opt.ipc ? "  IPC  " : "",
+    char cost[16], with[24], calls[24], ipc[24];
+    put_cost(p, cost, s->cost);
+    snprintf(text, 64, "%6.1f%% %5.1f%%  %8s %10s  %s",
+             share * (double) s->total, share * (double) s->cost,
+             marked(p, with, cost, &s->own),
+             put_calls(p, calls, s->calls, s->name),
+             ipc_text(p, ipc, &s->own));
+}
+
+static void print_flat(ptprof *p)
+{
+    const uint64_t least =
+        least_of(p, total_of(p, &p->tree.list[CALLTREE_ROOT]));
+    entry *const entries = add_up(p, 0, 0);
+    char text[64];
+    printf("%sfunction%s\n", flat_head(p),
            p->by_insn ? " (costs are instructions)" : "");
     for (const entry *s = entries; s->name && s->cost >= least; s++) {
-        put_cost(p, cost, s->cost);
-        printf("%6.1f%% %5.1f%%  %8s %10s  ",
-               share * (double) s->total, share * (double) s->cost,
-               marked(p, text, cost, &s->own),
-               put_calls(p, calls, s->calls, s->name));
-        print_ipc(p, &s->own);
+        put_flat(p, text, s);
+        fputs(text, stdout);
         print_name(function_text(p, s->name),
                    room_after(p, 37 + ipc_width(p)));
         putchar('\n');
@@ -1677,22 +1708,30 @@ static void print_flat(ptprof *p)
     free(entries);
 }
 
-static void print_caller(ptprof *p, const entry *s, uint64_t all,
-                         uint32_t callee, const char *text)
+static void put_caller(ptprof *p, char text[64], const entry *s, uint64_t all,
+                       uint32_t callee)
 {
     char cost[16], calls[24];
     put_cost(p, cost, s->cost);
-    printf("%6.1f%% %8s %10s  ",
-           all ? 100.0 * (double) s->cost / (double) all : 0, cost,
-           put_calls(p, calls, s->calls, callee));
-    print_name(text, room_after(p, 29));
+    snprintf(text, 64, "%6.1f%% %8s %10s  ",
+             all ? 100.0 * (double) s->cost / (double) all : 0, cost,
+             put_calls(p, calls, s->calls, callee));
+}
+
+static void print_caller(ptprof *p, const entry *s, uint64_t all,
+                         uint32_t callee, const char *name)
+{
+    char text[64];
+    put_caller(p, text, s, all, callee);
+    fputs(text, stdout);
+    print_name(name, room_after(p, 29));
     putchar('\n');
 }
 
 /* Who called one function: 1, or 0: nobody was seen to. */
 static int print_callers_of(ptprof *p, uint32_t callee)
 {
-    entry *const entries = add_up(p, callee);
+    entry *const entries = add_up(p, callee, 0);
     const int some = entries->name != 0;
     entry all;
     memset(&all, 0, sizeof all);
@@ -2233,6 +2272,197 @@ static int write_callgrind(ptprof *p)
     return fclose(w.file) != 0 || failed ? -1 : 0;
 }
 
+/* ---- --top ---- */
+
+/* A source file that was looked at. */
+typedef struct source_file {
+    uint32_t name;
+    char *text;        /* its lines, */
+    char **lines;      /* ... each ends with 0 */
+    size_t count;
+    struct source_file *next;
+} source_file;
+
+/* What top.h shows, as --flat, --callers and --lines do. */
+typedef struct viewer {
+    writer order;      /* of lines */
+    char heads[TOP_PANES][SYMBOL];
+    source_file *sources;
+} viewer;
+
+static top_row *add_row(viewer *v, top_list *list, const char *name)
+{
+    top_row *row;
+    if ((list->count & (list->count - 1)) == 0
+        && !tool_grow(&list->rows, 2 * list->count + 64, sizeof *list->rows))
+        out_of_memory(v->order.in);
+    row = &list->rows[list->count++];
+    memset(row, 0, sizeof *row);
+    row->name = name;
+    return row;
+}
+
+static void show_functions(viewer *v, unsigned pane, uint32_t function,
+                           top_list *list)
+{
+    ptprof *const p = v->order.in;
+    const unsigned is_callees = pane == TOP_CALLEES;
+    entry *const entries = add_up(p, pane == TOP_CALLERS ? function : 0,
+                                  is_callees ? function : 0);
+    uint64_t all = 0;
+    if (pane == TOP_FUNCTIONS)
+        snprintf(v->heads[pane], SYMBOL, "%sfunction", flat_head(p));
+    else
+        snprintf(v->heads[pane], SYMBOL,
+                 "  share     cost      calls  %s of %.2048s",
+                 is_callees ? "callees" : "callers",
+                 function_text(p, function));
+    for (const entry *s = entries; s->name; s++) all += s->cost;
+    for (const entry *s = entries; s->name; s++) {
+        top_row *const row = add_row(v, list, function_text(p, s->name));
+        if (pane == TOP_FUNCTIONS)
+            put_flat(p, row->text, s);
+        else
+            put_caller(p, row->text, s, all, is_callees ? s->name : 0);
+        row->function = s->name;
+        row->keys[TOP_OWN] = s->cost;
+        row->keys[TOP_TOTAL] = s->total;
+        row->keys[TOP_CALLS] = s->calls;
+    }
+    free(entries);
+}
+
+/* The lines of a source file; none if it is not there. */
+static const source_file *source_of(viewer *v, uint32_t name)
+{
+    ptprof *const p = v->order.in;
+    source_file *f = v->sources;
+    uint64_t size = 0;
+    size_t used = 0, n = 0;
+    int fd;
+    while (f && f->name != name) f = f->next;
+    if (f) return f;
+    f = (source_file *) calloc(1, sizeof *f);
+    if (!f) out_of_memory(p);
+    f->name = name;
+    f->next = v->sources;
+    v->sources = f;
+    fd = below_open("/", names_text(&p->names, name), &size);
+    if (fd < 0) return f;
+    if (size > 1u << 24) size = 1u << 24;
+    f->text = (char *) malloc((size_t) size + 1);
+    if (!f->text) out_of_memory(p);
+    while (used < size) {
+        const ssize_t got = read(fd, f->text + used, (size_t) size - used);
+        if (got <= 0) break;
+        used += (size_t) got;
+    }
+    close(fd);
+    f->text[used] = 0;
+    for (size_t at = 0; at < used; at++) n += f->text[at] == '\n';
+    f->lines = (char **) malloc((n + 1) * sizeof *f->lines);
+    if (!f->lines) out_of_memory(p);
+    for (size_t at = 0; at < used; at++) {
+        f->lines[f->count++] = f->text + at;
+        while (at < used && f->text[at] != '\n') at++;
+        f->text[at] = 0;
+    }
+    return f;
+}
+
+/* Lines of one source file, `count` of them, with those between them. */
+static void show_file(viewer *v, const uint32_t *order, size_t count,
+                      top_list *list)
+{
+    ptprof *const p = v->order.in;
+    const uint64_t all = total_of(p, &p->tree.list[CALLTREE_ROOT]);
+    const source_file *const file = source_of(v, p->lines[order[0]].source);
+    const uint32_t first = p->lines[order[0]].number;
+    const uint32_t last = p->lines[order[count - 1]].number;
+    uint64_t number = first > 3 ? first - 3 : 1;
+    for (size_t i = 0; number <= last; number++) {
+        const int is_there = number <= file->count;
+        uint64_t cost = 0;
+        char text[16] = "", share[16] = "";
+        top_row *row;
+        for (; i < count && p->lines[order[i]].number <= number; i++)
+            cost += line_cost(p, &p->lines[order[i]]);
+        if (!is_there && !cost) { /* on to the next one that has a cost */
+            number = i < count ? p->lines[order[i]].number - 1 : last;
+            continue;
+        }
+        row = add_row(v, list, is_there ? file->lines[number - 1] : "");
+        if (cost) put_cost(p, text, cost);
+        if (cost && all)
+            snprintf(share, sizeof share, "%.1f%%",
+                     100.0 * (double) cost / (double) all);
+        snprintf(row->text, sizeof row->text, "%7s %8s %6" PRIu64 "  ", share,
+                 text, number);
+        row->keys[TOP_OWN] = cost;
+        row->hot = cost && cost >= all / 100;
+    }
+}
+
+static void show_source(viewer *v, uint32_t function, top_list *list)
+{
+    ptprof *const p = v->order.in;
+    const uint32_t *const order = v->order.lines;
+    size_t i = first_line(&v->order, function);
+    char *const head = v->heads[TOP_SOURCE];
+    snprintf(head, SYMBOL, "    own     cost   line  no source is known");
+    while (i < p->line_max && p->lines[order[i]].function == function) {
+        const uint32_t source = p->lines[order[i]].source;
+        const size_t from = i;
+        while (i < p->line_max && p->lines[order[i]].function == function
+               && p->lines[order[i]].source == source)
+            i++;
+        if (!source) continue;
+        if (list->count == 0)
+            snprintf(head, SYMBOL, "    own     cost   line  %.2048s",
+                     names_text(&p->names, source));
+        else
+            add_row(v, list, names_text(&p->names, source));
+        show_file(v, order + from, i - from, list);
+    }
+}
+
+static void fill_pane(unsigned pane, uint32_t function, top_list *list,
+                      void *context)
+{
+    viewer *const v = (viewer *) context;
+    list->count = 0;
+    list->head = v->heads[pane];
+    if (pane == TOP_SOURCE)
+        show_source(v, function, list);
+    else
+        show_functions(v, pane, function, list);
+}
+
+static int show_top(ptprof *p)
+{
+    viewer *const v = (viewer *) calloc(1, sizeof *v);
+    char cost[16], title[96];
+    top_config config = {title, fill_pane, v};
+    const char *why;
+    if (!v) out_of_memory(p);
+    v->order.in = p;
+    v->order.lines = make_order(p, p->line_max, by_place);
+    put_cost(p, cost, total_of(p, &p->tree.list[CALLTREE_ROOT]));
+    snprintf(title, sizeof title, "ptprof: %s%s, %zu threads", cost,
+             p->by_insn ? " instructions" : "", p->thread_count);
+    why = top_run(&config);
+    if (why) fprintf(stderr, "%s: --top: %s.\n", p->args->program, why);
+    free(v->order.lines);
+    for (source_file *f = v->sources, *next; f; f = next) {
+        next = f->next;
+        free(f->lines);
+        free(f->text);
+        free(f);
+    }
+    free(v);
+    return why != NULL;
+}
+
 /* ---- the command line ---- */
 
 static int parse_before(const tool_args *args, options *o, const char *value)
@@ -2315,6 +2545,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->flat = 1;
     } else if (strcmp(word, "--folded") == 0) {
         o->folded = 1;
+    } else if (strcmp(word, "--top") == 0) {
+        o->top = 1;
     } else if (strcmp(word, "--waits") == 0) {
         o->waits = 1;
     } else if (strcmp(word, "--lines") == 0) {
@@ -2392,6 +2624,7 @@ static int show(ptprof *p)
     if (p->opt.folded) print_folded(p);
     if (p->opt.callgrind && write_callgrind(p))
         status = cannot_write(p, p->opt.callgrind);
+    if (p->opt.top) status |= show_top(p);
     if (p->opt.lines) print_lines(p);
     if (p->opt.hot) print_hot(p);
     if (p->opt.histogram) status |= print_histogram(p);
@@ -2484,9 +2717,10 @@ int main(int argc, char **argv)
                            &p.opt.file);
     if (status < 0) {
         if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
-        p.opt.by_line = p.opt.lines || p.opt.callgrind;
+        p.opt.by_line = p.opt.lines || p.opt.callgrind || p.opt.top;
         config.insn = p.opt.by_line; /* a block may have many lines */
-        if (!p.opt.flat && !p.opt.callers && !p.opt.waits && !p.opt.folded
+        if (!p.opt.flat && !p.opt.callers && !p.opt.waits && !p.opt.top
+            && !p.opt.folded
             && !p.opt.lines && !p.opt.histogram && !p.opt.last && !p.opt.hot
             && !p.opt.callgrind && !p.opt.timeline)
             p.opt.tree = 1;
