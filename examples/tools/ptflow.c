@@ -1088,7 +1088,7 @@ static int run(ptflow *p)
     flush(p, &p->out);
     if (p->opt.func && status == 0)
         status = !session_chosen(&p->session, "--func", &p->chosen);
-    session_losses(&p->session);
+    status = session_end(&p->session, status);
     if (p->unlisted) {
         fprintf(stderr, "%s: %" PRIu64 " instructions are not listed: their "
                 "code has changed.\n", p->args->program, p->unlisted);

@@ -2660,8 +2660,7 @@ static int run(ptprof *p)
                                           &p->session.functions))
         status = cannot_write(p, p->opt.timeline);
     if (status == 0) status = show(p);
-    session_losses(&p->session);
-    return status;
+    return session_end(&p->session, status);
 }
 
 static void free_all(ptprof *p)

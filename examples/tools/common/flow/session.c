@@ -17,7 +17,7 @@ void session_init(session *s, const tool_args *args,
     s->args = args;
     s->config = config;
     s->context = context;
-    s->to = UINT64_MAX;
+    s->to = s->first_record = UINT64_MAX;
     spaces_init(&s->spaces, args);
     symbols_init(&s->symbols);
     functions_init(&s->functions);
@@ -115,6 +115,10 @@ static int follow(tool_args *args, session *s, const char *word)
         s->quiet = 1;
         return -1;
     }
+    if (strcmp(word, "--strict") == 0) {
+        s->strict = 1;
+        return -1;
+    }
     if (strcmp(word, "--raw-times") == 0) {
         s->raw_times = 1;
         return -1;
@@ -153,6 +157,7 @@ static const char session_help[] =
     "  --debuginfod              ask the servers in DEBUGINFOD_URLS for debug\n"
     "                            files that are not here.\n"
     "  --quiet                   no progress, nothing about losses.\n"
+    "  --strict                  status 1 if anything is lost.\n"
     SPACES_HELP BARE_HELP;
 
 static int follow_option(tool_args *args, const char *word, void *context)
@@ -190,10 +195,17 @@ static int is_one_of(const session_numbers *n, uint32_t number)
     return 0;
 }
 
-static void choose_task(const session *s, session_task *t)
+/* Something of a thread comes. */
+static void match(session *s, const session_task *t)
+{
+    s->matched |= t->wanted && s->always;
+}
+
+static void choose_task(session *s, session_task *t)
 {
     t->wanted = is_one_of(&s->tids, t->tid) && is_one_of(&s->pids, t->pid)
              && (!s->comm || strcmp(t->comm, s->comm) == 0);
+    if (t == s->last) match(s, t);
 }
 
 /* NULL without memory. */
@@ -322,15 +334,17 @@ static void apply_record(const perfdata_record *r, void *context)
     }
 }
 
-int session_wants(const session *s, const session_task *t,
-                  const threads_who *who)
+int session_wants(session *s, const session_task *t, const threads_who *who)
 {
     uint64_t ns;
     if (!t->wanted || s->always) return t->wanted;
     if (!is_one_of(&s->cpus, who->cpu)) return 0;
-    if (s->from == 0 && s->to == UINT64_MAX) return 1;
-    ns = session_ns(s, who->tsc);
-    return who->tsc && ns >= s->from && ns <= s->to;
+    if (s->from || s->to != UINT64_MAX) {
+        ns = session_ns(s, who->tsc);
+        if (!who->tsc || ns < s->from || ns > s->to) return 0;
+    }
+    s->matched = 1;
+    return 1;
 }
 
 /* Flow of another thread than the last. */
@@ -338,7 +352,9 @@ static __attribute__((noinline)) void
 on_other_flow(session *s, const threads_who *who, const ipt_block *b)
 {
     s->last = find_task(s, who->pid, who->tid);
-    if (s->last) s->config->flow(s, s->last, who, b);
+    if (!s->last) return;
+    match(s, s->last);
+    s->config->flow(s, s->last, who, b);
 }
 
 static void on_flow(const threads_who *who, const ipt_block *b, void *context)
@@ -354,7 +370,9 @@ static void on_event(const threads_who *who, const ipt_event *e, void *context)
 {
     session *const s = (session *) context;
     session_task *const t = find_task(s, who->pid, who->tid);
-    if (t) s->config->event(s, t, who, e);
+    if (!t) return;
+    match(s, t);
+    s->config->event(s, t, who, e);
 }
 
 #define ABSENT 64u /* names of files */
@@ -471,6 +489,9 @@ static int read_records(session *s)
                 continue;
             break;
         }
+        if (r.sample.time && r.sample.time < s->first_record)
+            s->first_record = r.sample.time;
+        if (r.sample.time > s->last_record) s->last_record = r.sample.time;
         spaces_index(&s->spaces, &r);
         note_comm(s, &r);
         if (threads_add(&s->threads, &r) || s->no_memory)
@@ -570,9 +591,10 @@ int session_run(session *s)
     return status < 0 || s->no_memory ? out_of_memory(s) : 0;
 }
 
-static void print_loss(const session *s, const char *what, uint64_t count)
+static void print_loss(session *s, const char *what, uint64_t count)
 {
-    if (count)
+    s->lost += count;
+    if (count && !s->quiet)
         fprintf(stderr, "%s: lost: %-36s %" PRIu64 "\n", s->args->program,
                 what, count);
 }
@@ -584,15 +606,17 @@ static const char *base_of(const char *path)
 }
 
 /* How often flow went into files that are not there; the others. */
-static uint64_t print_absent(const session *s)
+static uint64_t print_absent(session *s)
 {
     uint64_t others = s->threads.losses[THREADS_NO_CODE];
     for (size_t i = 0; i < s->absent_count; i++) {
+        s->lost += s->absent[i].count;
+        others -= s->absent[i].count;
+        if (s->quiet) continue;
         fprintf(stderr, "%s: lost: inside ", s->args->program);
         tool_print(stderr, base_of(s->absent[i].name));
         fprintf(stderr, ", which is not there: %" PRIu64 " times\n",
                 s->absent[i].count);
-        others -= s->absent[i].count;
     }
     return others;
 }
@@ -603,7 +627,7 @@ static void print_no_files(const session *s)
 {
     for (size_t i = 0; i < SPACES_NO_FILE && s->spaces.no_file[i]; i++) {
         const char *const name = s->spaces.no_file[i];
-        if (!s->threads.losses[THREADS_NO_CODE]) return;
+        if (!s->threads.losses[THREADS_NO_CODE] || s->quiet) return;
         fprintf(stderr, "%s: not there: ", s->args->program);
         tool_print(stderr, name);
         fprintf(stderr, "; say where a copy is: %s\n",
@@ -611,14 +635,14 @@ static void print_no_files(const session *s)
     }
 }
 
-void session_losses(const session *s)
+static void print_losses(session *s)
 {
     const spaces_losses *const l = &s->spaces.losses;
-    if (s->quiet) return;
-    fprintf(stderr, "%s: %" PRIu64 " instructions, %" PRIu32 " queue%s\n",
-            s->args->program, s->threads.instructions,
-            s->threads.queues.queue_count,
-            &"s"[s->threads.queues.queue_count == 1]);
+    if (!s->quiet)
+        fprintf(stderr, "%s: %" PRIu64 " instructions, %" PRIu32 " queue%s\n",
+                s->args->program, s->threads.instructions,
+                s->threads.queues.queue_count,
+                &"s"[s->threads.queues.queue_count == 1]);
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
         print_loss(s, threads_text((threads_loss) i),
                    i == THREADS_NO_CODE ? print_absent(s)
@@ -629,6 +653,52 @@ void session_losses(const session *s)
     print_loss(s, "jitdump files damaged", l->jit_damaged);
     print_loss(s, "jitdump files of another clock", l->jit_unsure);
     print_loss(s, "kernel code not in the copy", l->kernel_gone);
+}
+
+/* What there is, where that is not what was selected. */
+static void print_threads(const session *s)
+{
+    fputs("; its threads:", stderr);
+    for (size_t i = 0; i < s->task_count && i < 8; i++) {
+        fprintf(stderr, "%s %" PRIu32 " ", i ? "," : "", s->list[i]->tid);
+        tool_print(stderr, s->list[i]->last_comm);
+    }
+    fputs(s->task_count > 8 ? ", ...\n" : "\n", stderr);
+}
+
+static void print_unmatched(const session *s)
+{
+    const int timed = s->from || s->to != UINT64_MAX;
+    fprintf(stderr, "%s: nothing in it is of this%s%s%s%s%s",
+            s->args->program, s->tids.count ? " --tid" : "",
+            s->pids.count ? " --pid" : "", s->comm ? " --comm" : "",
+            s->cpus.count ? " --cpu" : "", timed ? " --time" : "");
+    if (timed && s->first_record <= s->last_record)
+        fprintf(stderr, "; its times: %" PRIu64 ".%09" PRIu64 " to %" PRIu64
+                ".%09" PRIu64 "\n", s->first_record / 1000000000,
+                s->first_record % 1000000000, s->last_record / 1000000000,
+                s->last_record % 1000000000);
+    else if (timed)
+        fputs("; it has no times\n", stderr);
+    else
+        print_threads(s);
+}
+
+int session_end(session *s, int status)
+{
+    const session_config *const c = s->config;
+    const int selects = s->comm || s->tids.count || s->pids.count || !s->always;
+    print_losses(s);
+    if (status) return status;
+    if (selects && !s->matched && (c->flow || c->event)) {
+        print_unmatched(s);
+        return OPTIONS_NOTHING;
+    }
+    if (!s->threads.instructions && !s->matched) {
+        fprintf(stderr, "%s: nothing was decoded.\n", s->args->program);
+        return OPTIONS_NOTHING;
+    }
+    return s->strict && s->lost ? OPTIONS_NOTHING : OPTIONS_DONE;
 }
 
 uint64_t session_ns(const session *s, uint64_t tsc)

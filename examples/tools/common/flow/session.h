@@ -5,7 +5,7 @@
  *     status = session_parse(&args, &s, help, more, &name);
  *     if (status < 0) status = session_open(&s, name);
  *     if (status == 0) status = session_run(&s); // calls config.flow, ...
- *     session_losses(&s);
+ *     status = session_end(&s, status);
  *     session_free(&s);
  *
  * SPDX-License-Identifier: MIT */
@@ -104,6 +104,7 @@ struct session {
     uint64_t changes;      /* of code: what session_find said may not hold */
     int stop;              /* set it to end */
     uint8_t quiet;         /* --quiet */
+    uint8_t strict;        /* --strict */
     uint8_t mangled;       /* --no-demangle */
     uint8_t raw_times;     /* --raw-times */
     uint8_t always;        /* what session_wants says is task.wanted */
@@ -122,6 +123,10 @@ struct session {
     const char *comm;
     uint64_t from;         /* ns */
     uint64_t to;
+    uint64_t first_record; /* ns; UINT64_MAX: none has a time */
+    uint64_t last_record;
+    uint64_t lost;         /* of all kinds */
+    uint8_t matched;       /* there was something that is wanted */
     double shown;
     uint8_t is_screen;
     uint8_t no_memory;
@@ -154,12 +159,13 @@ int session_run(session *s);
  * there is no progress from now on. */
 void session_prints(session *s);
 
-/* Say what is lost, to standard error. */
-void session_losses(const session *s);
+/* Say what is lost, to standard error. Returns the exit status, which is `status`
+ * unless that is 0 and nothing was decoded, or nothing that was selected; or, with
+ * --strict, anything was lost. */
+int session_end(session *s, int status);
 
 /* Is this thread, with this cpu and time, asked for? */
-int session_wants(const session *s, const session_task *t,
-                  const threads_who *who);
+int session_wants(session *s, const session_task *t, const threads_who *who);
 
 /* The thread of that number, or NULL. */
 session_task *session_task_of(const session *s, uint32_t tid);
