@@ -167,30 +167,31 @@ fi
 
 # ---- what must be refused ----
 
-# refuse TEXT ARGUMENTS...: exit status 1 and these words.
+# refuse STATUS TEXT ARGUMENTS...: exit status and these words.
 refuse() {
-    words=$1
-    shift
+    want=$1
+    words=$2
+    shift 2
     "$tool" "$@" <"$tmp/in" >/dev/null 2>"$tmp/out"
     status=$?
-    [ $status -eq 1 ] && grep -q "$words" "$tmp/out" && pass ||
-        fail_with "ptparallel $*: status $status, want 1 and: $words" \
+    [ $status -eq "$want" ] && grep -q "$words" "$tmp/out" && pass ||
+        fail_with "ptparallel $*: status $status, want $want and: $words" \
             "$tmp/out"
 }
 
 : >"$tmp/in"
-refuse "no pt file"
-refuse "unknown option" --what
-refuse "bad argument: 0" --threads 0
-refuse "no such range" --pt "$tmp/typed.pt" --segments 9:10
-refuse "no such range" --pt "$tmp/typed.pt" --segments 1:1
-refuse "no PSB" --map "$tmp" --pt "$tmp/loop.bin"
-refuse "no end" --join
+refuse 2 "no --pt"
+refuse 2 "unknown option" --what
+refuse 2 "bad argument: 0" --threads 0
+refuse 1 "no such range" --pt "$tmp/typed.pt" --segments 9:10
+refuse 1 "no such range" --pt "$tmp/typed.pt" --segments 1:1
+refuse 1 "no PSB" --map "$tmp" --pt "$tmp/loop.bin"
+refuse 1 "no end" --join
 "$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 0:1 >"$tmp/in"
 "$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 2: >>"$tmp/in"
-refuse "nothing goes on at" --join
+refuse 1 "nothing goes on at" --join
 "$tool" --map "$tmp" --pt "$tmp/typed.pt" --segments 0:1 | grep -v ^end \
     >"$tmp/in"
-refuse "no end" --join
+refuse 1 "no end" --join
 
 report

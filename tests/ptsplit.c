@@ -799,23 +799,33 @@ TEST(names_in_the_way)
     unlink("one");
 }
 
-/* What exists is left alone: a folder, a file, a link to a folder. */
+/* What exists is kept by another name: a folder, a file, a link to a folder; but
+ * not in place of a folder of that name. */
 TEST(existing)
 {
     make_recording(code_name);
     mkdir("there", 0777);
+    save("there/x", "x", 1);
     save("file", "x", 1);
     CHECK_EQ(symlink("there", "to"), 0);
+    CHECK_EQ(run("-o to perf.data"), 0);
+    CHECK(exists("to/perf.data-aux-idx0.bin"));
+    CHECK(exists("to.old/x"));
+    CHECK_EQ(run("--out=there perf.data"), 0);
+    check_file("there.old/x", "x");
+    CHECK_EQ(run("-ofile perf.data"), 0);
+    check_file("file.old", "x");
     CHECK_EQ(run("-o there perf.data"), 1);
-    SAYS("File exists");
-    CHECK_EQ(run("-o file perf.data"), 1);
-    CHECK_EQ(run("-o to perf.data"), 1);
+    SAYS("cannot rename there to there.old: ");
+    CHECK(exists("there/perf.data-aux-idx0.bin"));
     CHECK_EQ(run("-o no/folder perf.data"), 1);
     SAYS("No such file");
-    CHECK_EQ(rmdir("there"), 0); // still empty
-    check_file("file", "x");
-    unlink("file");
-    unlink("to");
+    remove_all("there");
+    remove_all("there.old");
+    remove_all("file");
+    remove_all("to");
+    unlink("file.old");
+    unlink("to.old");
 }
 
 /* Below the folder that stands for the root, and nowhere else; but a link that
@@ -965,12 +975,29 @@ TEST(options)
     CHECK(holds("out", "usage: "));
     CHECK_EQ(run("--version"), 0);
     CHECK(holds("out", "ptsplit-"));
-    CHECK_EQ(run("--nothing"), 1);
+    CHECK_EQ(run("--nothing"), 2);
     SAYS("unknown option: --nothing");
-    CHECK_EQ(run("--out"), 1);
+    CHECK_EQ(run("--out"), 2);
     SAYS("--out: missing argument");
-    CHECK_EQ(run(""), 1);
-    CHECK_EQ(run("perf.data --force"), 1);
+    unlink("perf.data");
+    CHECK_EQ(run(""), 2);
+    SAYS("no file, and no perf.data here");
+    CHECK_EQ(run("a b"), 2);
+    SAYS("more than one file: b");
+}
+
+/* After a warning, here of a file that is not there. */
+TEST(strict)
+{
+    make_recording(code_name);
+    CHECK_EQ(run("--strict -o out.d"), 0);
+    remove_all("out.d");
+    make_recording("/none");
+    CHECK_EQ(run("-o out.d"), 0);
+    SAYS("/none: ");
+    remove_all("out.d");
+    CHECK_EQ(run("--strict -o out.d"), 1);
+    remove_all("out.d");
 }
 
 int main(void)
@@ -1011,6 +1038,7 @@ int main(void)
     RUN(many_cpus);
     RUN(no_trace);
     RUN(options);
+    RUN(strict);
     if (chdir("/")) return 2;
     remove_all(above);
     return test_report();

@@ -5,7 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #include "ipt.h"
 #include "common/code/code.h"
-#include "common/code/tool.h"
+#include "common/code/options.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -34,15 +34,16 @@ static const char help[] =
     "  --no-retcomp              returns were not compressed.\n"
     "  --filter <first>-<last>   edges of branches there and blocks that begin\n"
     "                            there only; up to four.\n"
-    "  --root|--non-root         only VMX root operation, or only guests.\n"
-    "  --cr3 <n>                 only where CR3 is that.\n"
+    "  --root                    only VMX root operation.\n"
+    "  --non-root                only guests.\n"
+    "  --cr3 <hex>               only where CR3 is that.\n"
     "  --memo <KiB>              memory for the memo; default: 1024.\n"
     "  --stat                    say what the memo knew, on standard error.\n"
     "                            --edges and --drcov do without it.\n"
+    "  --strict                  status 1 if anything is lost.\n"
     "\n"
-    "A <file> to be written may be - for the standard output. What was decoded\n"
-    "is said on standard error, in one line; the exit status is 0 if that was\n"
-    "all of it, else 1.\n"
+    "A <file> may be - for the standard input or output. What was decoded, and\n"
+    "what is lost, is said on standard error, in one line.\n"
     "\n"
     "Example: ptcov --elf program --bitmap - trace.pt >bitmap\n";
 
@@ -64,11 +65,12 @@ typedef struct options {
     const char *bitmap;
     const char *edges;
     const char *drcov;
-    const char *file;
+    image code;
     modules files; /* that folders of --map name */
     uint64_t bitmap_size;
     uint64_t memo; /* KiB */
     int stat;
+    int strict;
     uint32_t flags; /* IPT_COV_ */
     uint32_t config_flags;
     uint64_t cr3;
@@ -356,6 +358,19 @@ static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
     fprintf(stderr, ".\n");
 }
 
+/* Is there an edge? That none was asked for has to be said. */
+static int covers(const tool_args *args, const options *opt,
+                  const uint8_t *map, const coverage *c)
+{
+    if (c->edges.used || c->blocks.used) return 1;
+    for (uint64_t i = 0; i < opt->bitmap_size; i++)
+        if (map[i]) return 1;
+    fprintf(stderr, "%s: no edge%s.\n", args->program,
+            opt->filters || opt->config_flags & ~IPT_CONFIG_NO_RETCOMP
+                ? " of what --filter, --cr3, --root or --non-root chose" : "");
+    return 0;
+}
+
 #define LINES_PER_KIB (1024 / sizeof(ipt_cov_line))
 #define MEMO_MAX ((uint64_t) 1 << 20) /* KiB: no memo uses more */
 
@@ -367,8 +382,7 @@ static void print_stat(const tool_args *args, const ipt_cov_decoder *d,
             d->misses, memo->lost);
 }
 
-static int cover(const tool_args *args, options *opt, image *im,
-                 const tool_file *file)
+static int cover(const tool_args *args, options *opt, const tool_file *file)
 {
     static ipt_cache_line code_lines[16384];
     static ipt_cov_decoder d;
@@ -397,7 +411,7 @@ static int cover(const tool_args *args, options *opt, image *im,
     memset(&config, 0, sizeof config);
     memset(&cov, 0, sizeof cov);
     config.read = image_read;
-    config.context = im;
+    config.context = &opt->code;
     config.flags = opt->config_flags;
     config.cr3 = opt->cr3;
     cov.flags = opt->flags;
@@ -420,10 +434,11 @@ static int cover(const tool_args *args, options *opt, image *im,
     }
     print_verdict(args, &d, file->size, errors);
     if (opt->stat) print_stat(args, &d, &memo, opt->memo);
-    status = d.verdict || !(d.at.valid & IPT_AT_SYNC) || c.edges.failed || c.blocks.failed;
+    status = (d.verdict && opt->strict) || !covers(args, opt, map, &c)
+          || c.edges.failed || c.blocks.failed;
     if (opt->bitmap) status |= write_bitmap(args, opt, map);
     if (opt->edges) status |= write_edges(args, opt, &c.edges);
-    if (opt->drcov) status |= write_drcov(args, opt, im, &c.blocks);
+    if (opt->drcov) status |= write_drcov(args, opt, &opt->code, &c.blocks);
     free(map);
     free(memo_lines);
     free(c.edges.entries);
@@ -435,126 +450,115 @@ static int cover(const tool_args *args, options *opt, image *im,
 
 static int add_filter(tool_args *args, options *opt)
 {
-    const char *text = tool_argument(args, "--filter");
-    const char *word = text;
+    const char *const word = tool_argument(args, "--filter");
+    const char *text = word;
     uint64_t first;
     uint64_t last;
-    if (!text) return 1;
-    if (opt->filters == IPT_FILTERS || !tool_scan(&text, &first)
-        || *text++ != '-' || !tool_scan(&text, &last) || *text
-        || first > last) {
-        fprintf(stderr, "%s: --filter: bad argument: %s.\n", args->program,
-                word);
-        return 1;
-    }
+    if (!text) return args->wrong;
+    if (opt->filters == IPT_FILTERS || !tool_address(args, &text, &first)
+        || *text++ != '-' || !tool_address(args, &text, &last) || *text
+        || first > last)
+        return tool_bad_argument(args, "--filter", word);
     opt->filter[opt->filters].kind = IPT_FILTER_TRACE;
     opt->filter[opt->filters].first = first;
     opt->filter[opt->filters++].last = last;
-    return 0;
+    return -1;
 }
 
-static int add_code(tool_args *args, options *opt, image *im,
-                    const char *word)
+static int add_code(tool_args *args, options *opt, const char *word)
 {
     const char *text = tool_argument(args, word);
+    image *const im = &opt->code;
     const char *why;
-    if (!text) return 1;
-    if (strcmp(word, "--raw") == 0) return code_add_raw(args, im, text);
-    if (strcmp(word, "--elf") == 0) return code_add_elf(args, im, text, NULL);
+    if (!text) return args->wrong;
+    if (strcmp(word, "--raw") == 0)
+        return code_add_raw(args, im, text) ? 1 : -1;
+    if (strcmp(word, "--elf") == 0)
+        return code_add_elf(args, im, text, NULL) ? 1 : -1;
     if (strcmp(word, "--map") == 0)
         return code_add_map(args, im, text)
-            || modules_add_maps(&opt->files, text);
+            || modules_add_maps(&opt->files, text) ? 1 : -1;
     why = image_add_pages(im, NULL, text);
-    if (why)
-        fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
-                word, text, why);
-    return why != NULL;
+    if (!why) return -1;
+    fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
+            word, text, why);
+    return 1;
 }
 
 static int set_name(tool_args *args, const char *word, const char **name)
 {
-    if (*args->next && strcmp(*args->next, "-") == 0) {
-        *name = *args->next++;
-        return 0;
-    }
     *name = tool_argument(args, word);
-    return *name == NULL;
+    return *name ? -1 : args->wrong;
 }
 
 static int set_size(tool_args *args, const char *word, uint64_t *size)
 {
-    if (tool_number(args, word, 32, size)) return 1;
-    if (*size) return 0;
-    fprintf(stderr, "%s: %s: bad argument: 0.\n", args->program, word);
-    return 1;
+    if (tool_number(args, word, 32, size)) return args->wrong;
+    return *size ? -1 : tool_bad_argument(args, word, "0");
 }
 
-static int parse_option(tool_args *args, options *opt, image *im,
-                        const char *word)
+static int set_cr3(tool_args *args, options *opt)
 {
+    const char *const word = tool_argument(args, "--cr3");
+    const char *text = word;
+    if (!word) return args->wrong;
+    opt->config_flags |= IPT_CONFIG_CR3_ONLY;
+    return tool_address(args, &text, &opt->cr3) && !*text
+               ? -1 : tool_bad_argument(args, "--cr3", word);
+}
+
+static int follow(tool_args *args, const char *word, void *context)
+{
+    options *const opt = (options *) context;
     if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0
         || strcmp(word, "--map") == 0 || strcmp(word, "--pages") == 0)
-        return add_code(args, opt, im, word);
+        return add_code(args, opt, word);
     if (strcmp(word, "--bitmap") == 0)
         return set_name(args, word, &opt->bitmap);
     if (strcmp(word, "--edges") == 0) return set_name(args, word, &opt->edges);
     if (strcmp(word, "--drcov") == 0) return set_name(args, word, &opt->drcov);
     if (strcmp(word, "--filter") == 0) return add_filter(args, opt);
-    if (strcmp(word, "--cr3") == 0) {
-        opt->config_flags |= IPT_CONFIG_CR3_ONLY;
-        return tool_number(args, word, 64, &opt->cr3);
-    }
+    if (strcmp(word, "--cr3") == 0) return set_cr3(args, opt);
+    if (strcmp(word, "--bitmap-size") == 0)
+        return set_size(args, word, &opt->bitmap_size);
+    if (strcmp(word, "--memo") == 0) return set_size(args, word, &opt->memo);
     if (strcmp(word, "--root") == 0 || strcmp(word, "--non-root") == 0) {
         opt->config_flags &= ~(IPT_CONFIG_ROOT_ONLY | IPT_CONFIG_NON_ROOT_ONLY);
         opt->config_flags |= word[2] == 'r' ? IPT_CONFIG_ROOT_ONLY
                                             : IPT_CONFIG_NON_ROOT_ONLY;
+    } else if (strcmp(word, "--stat") == 0) {
+        opt->stat = 1;
+    } else if (strcmp(word, "--strict") == 0) {
+        opt->strict = 1;
+    } else if (strcmp(word, "--saturate") == 0) {
+        opt->flags |= IPT_COV_SATURATE;
+    } else if (strcmp(word, "--indirect") == 0) {
+        opt->flags |= IPT_COV_INDIRECT;
+    } else if (strcmp(word, "--no-retcomp") == 0) {
+        opt->config_flags |= IPT_CONFIG_NO_RETCOMP;
+    } else {
         return 0;
     }
-    if (strcmp(word, "--bitmap-size") == 0)
-        return set_size(args, word, &opt->bitmap_size);
-    if (strcmp(word, "--memo") == 0) return set_size(args, word, &opt->memo);
-    if (strcmp(word, "--stat") == 0) opt->stat = 1;
-    else if (strcmp(word, "--saturate") == 0) opt->flags |= IPT_COV_SATURATE;
-    else if (strcmp(word, "--indirect") == 0) opt->flags |= IPT_COV_INDIRECT;
-    else if (strcmp(word, "--no-retcomp") == 0)
-        opt->config_flags |= IPT_CONFIG_NO_RETCOMP;
-    else {
-        fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-        return 1;
-    }
-    return 0;
-}
-
-/* Read the command line: -1 to go on, else the exit status. */
-static int parse(tool_args *args, options *opt, image *im)
-{
-    const char *word;
-    int status = 0;
-    while (status == 0
-           && (word = tool_option(args, help, &opt->file, &status)))
-        status = parse_option(args, opt, im, word);
-    return status;
+    return -1;
 }
 
 int main(int argc, char **argv)
 {
+    static const char *const texts[] = {help, OPTIONS_STATUS_HELP, NULL};
     tool_args args = tool_begin(argc, argv, "ptcov");
     options opt;
     tool_file file;
-    image im;
     int status;
     memset(&opt, 0, sizeof opt);
+    file.data = NULL;
     opt.bitmap_size = 65536;
     opt.memo = 1024;
-    image_init(&im);
-    status = parse(&args, &opt, &im);
-    if (status < 0) status = tool_load_argument(&args, opt.file, 2, &file);
-    else file.data = NULL;
-    if (status == 0 && file.data) {
-        status = cover(&args, &opt, &im, &file);
-        free(file.data);
-    }
-    image_free(&im);
+    image_init(&opt.code);
+    status = options_parse(&args, texts, 0, follow, &opt);
+    if (status < 0) status = options_trace(&args, &file);
+    if (status < 0) status = cover(&args, &opt, &file);
+    free(file.data);
+    image_free(&opt.code);
     modules_free(&opt.files);
-    return status;
+    return tool_end(&args, status);
 }

@@ -17,7 +17,7 @@
 #include "ipt.h"
 #include "common/code/code.h"
 #include "common/code/image.h"
-#include "common/code/tool.h"
+#include "common/code/options.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -32,7 +32,7 @@ static const char help[] =
     "options:\n"
     "  --help|-h                         this text.\n"
     "  --version                         the version of this tool.\n"
-    "  --pt <file>[:<from>[-<to>]]       the trace.\n"
+    "  --pt <file>[:<from>[-<to>]]       the trace; - is the standard input.\n"
     "  --elf <file>[:<base>]             code: an ELF file.\n"
     "  --raw <file>[:<from>[-<to>]]:<base>\n"
     "                                    code: a flat file.\n"
@@ -42,7 +42,7 @@ static const char help[] =
     "                                    errata.\n"
     "  --no-retcomp                      it was traced without return\n"
     "                                    compression.\n"
-    "  --threads <n>                     threads; default: processors.\n"
+    "  -j|--threads <n>                  threads; default: processors.\n"
     "  --part <n>                        bytes of trace in a part.\n"
     "  --insn                            print instructions and events.\n"
     "  --check                           decode in one piece as well and show\n"
@@ -55,12 +55,12 @@ static const char help[] =
     "                                    places where it can be joined.\n"
     "  --join                            join what --segments printed, from\n"
     "                                    standard input, in order.\n"
+    "  --strict                          status 1 if anything is lost.\n"
     "\n"
     "Instructions are printed as ip, mode and flags (IPT_FLOW_, hex); where\n"
     "the trace names, cr3, vmcs and VMX non-root operation follow. The last\n"
     "line is \"total\" instructions, events, errors and a hash of them all.\n"
-    "Time is not printed: it depends on packets before a part. As with\n"
-    "ptxed, errors in the trace do not change the exit status.\n"
+    "Time is not printed: it depends on packets before a part.\n"
     "\n"
     "Example: ptparallel --elf program --pt trace.pt --insn\n"
     "\n"
@@ -448,6 +448,7 @@ typedef struct options {
     uint8_t index;
     uint8_t join;
     uint8_t no_retcomp;
+    uint8_t strict;
     tool_cpu cpu;
 } options;
 
@@ -926,12 +927,12 @@ static int parse_pt(tool_args *args, parallel *p)
 {
     const char *name = tool_argument(args, "--pt");
     int status;
-    if (!name) return 1;
+    if (!name) return args->wrong;
     if (p->file.data) {
         fprintf(stderr, "%s: more than one trace.\n", args->program);
-        return 1;
+        return args->wrong;
     }
-    status = tool_load_argument(args, name, 1, &p->file);
+    status = tool_load_argument(args, name, args->wrong, &p->file);
     if (status) return status;
     p->piece.data = p->file.data;
     p->piece.size = p->file.size;
@@ -946,65 +947,60 @@ static int parse_argument(tool_args *args, parallel *p, const char *word)
     const char *names[] = {"--raw", "--elf", "--map", "--cpu", "--segments"};
     const char *value;
     unsigned i = 0;
-    int ok = 1;
+    int status = 0;
     if (strcmp(word, "--threads") == 0) {
-        if (tool_number(args, word, 16, &p->opt.threads)) return 1;
+        if (tool_number(args, word, 16, &p->opt.threads)) return args->wrong;
         return p->opt.threads ? -1 : tool_bad_argument(args, word, "0");
     }
     if (strcmp(word, "--part") == 0)
-        return tool_number(args, word, 48, &p->opt.part) ? 1 : -1;
+        return tool_number(args, word, 48, &p->opt.part) ? args->wrong : -1;
     if (strcmp(word, "--pt") == 0) return parse_pt(args, p);
     while (i < 5 && strcmp(word, names[i]) != 0) i++;
     if (i == 5) return 0;
     value = tool_argument(args, word);
-    if (!value) return 1;
+    if (!value) return args->wrong;
     switch (i) {
-    case 0: ok = !code_add_raw(args, &p->code, value); break;
-    case 1: ok = !code_add_elf(args, &p->code, value, NULL); break;
-    case 2: ok = !code_add_map(args, &p->code, value); break;
-    case 3: ok = !tool_parse_cpu(args, value, &p->opt.cpu, ""); break;
+    case 0: status = code_add_raw(args, &p->code, value); break;
+    case 1: status = code_add_elf(args, &p->code, value, NULL); break;
+    case 2: status = code_add_map(args, &p->code, value); break;
+    case 3: status = tool_parse_cpu(args, value, &p->opt.cpu, ""); break;
     default: p->opt.segments = value; break;
     }
-    return ok ? -1 : 1;
+    return status ? status : -1;
 }
 
-static int parse_option(tool_args *args, parallel *p, const char *word)
+static int follow(tool_args *args, const char *word, void *context)
 {
-    struct {
+    parallel *const p = (parallel *) context;
+    const struct {
         const char *name;
         uint8_t *value;
     } flags[] = {
         {"--insn", &p->opt.insn},   {"--check", &p->opt.check},
         {"--stat", &p->opt.stat},   {"--index", &p->opt.index},
-        {"--join", &p->opt.join},   {"--no-retcomp", &p->opt.no_retcomp}
+        {"--join", &p->opt.join},   {"--no-retcomp", &p->opt.no_retcomp},
+        {"--strict", &p->opt.strict}
     };
-    int status;
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        return tool_help(args, help);
-    if (strcmp(word, "--version") == 0) return tool_version(args);
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         if (strcmp(word, flags[i].name) == 0) {
             *flags[i].value = 1;
             return -1;
         }
-    status = parse_argument(args, p, word);
-    if (status == 0) {
-        fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-        return 1;
-    }
-    return status;
+    return parse_argument(args, p, word);
 }
 
 static int parse(tool_args *args, parallel *p)
 {
-    int status = -1;
-    while (status < 0 && *args->next) {
-        const char *word = *args->next++;
-        status = parse_option(args, p, word);
-    }
-    if (status >= 0 || p->file.data || p->opt.join) return status;
-    fprintf(stderr, "%s: no pt file.\n", args->program);
-    return 1;
+    static const char *const texts[] = {help, OPTIONS_STATUS_HELP, NULL};
+    const char *why = NULL;
+    const int status = options_parse(args, texts, 0, follow, p);
+    if (status >= 0) return status;
+    if (*args->next) why = "the trace is the argument of --pt";
+    else if (!p->file.data && !p->opt.join) why = "no --pt";
+    if (!why) return -1;
+    fprintf(stderr, "%s: %s.  Use --help or -h for help.\n", args->program,
+            why);
+    return OPTIONS_WRONG;
 }
 
 static double seconds(void)
@@ -1018,6 +1014,18 @@ static void print_stat(const parallel *p, size_t used, double time)
 {
     fprintf(stderr, "%.6f seconds, %" PRIu64 " threads, %zu parts, %zu used\n",
             time, p->opt.threads, p->part_count, used);
+}
+
+/* The exit status of what was decoded. */
+static int judge(const tool_args *args, const parallel *p, const tally *total)
+{
+    if (!total->insns && !p->opt.segments) {
+        fprintf(stderr, "%s: no instruction was decoded, %" PRIu64 " errors: "
+                "is it the code of this trace?\n", args->program,
+                total->errors);
+        return OPTIONS_NOTHING;
+    }
+    return p->opt.strict && total->errors ? OPTIONS_NOTHING : OPTIONS_DONE;
 }
 
 static int run(const tool_args *args, parallel *p)
@@ -1048,7 +1056,8 @@ static int run(const tool_args *args, parallel *p)
     n = decode(p, &pieces);
     if (n && p->opt.stat) print_stat(p, n, seconds() - start);
     if (!n) status = 1;
-    else if (p->opt.check) status = check(p, pieces, n);
+    else status = judge(args, p, &pieces[n - 1].total);
+    if (n && p->opt.check) status |= check(p, pieces, n);
     free(pieces);
     return status;
 }

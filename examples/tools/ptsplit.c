@@ -1,12 +1,13 @@
 /* ptsplit: cut a perf.data into what ptdump and ptxed take.
  *
- *     ptsplit [<options>] <file>
+ *     ptsplit [<options>] [<file>]
  *
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE // lseek's SEEK_DATA, asprintf
 #include "common/code/below.h"
 #include "common/perf/binaries.h"
 #include "common/code/kallsyms.h"
+#include "common/code/options.h"
 #include "common/perf/filters.h"
 #include "common/perf/perffile.h"
 #include "ipt.h"
@@ -20,19 +21,19 @@
 #include <unistd.h>
 
 static const char help[] =
-    "usage: %s [<options>] <file>\n"
+    "usage: %s [<options>] [<file>]\n"
     "\n"
     "Cuts a perf.data (a file, a folder that has one, or - for the standard\n"
-    "input) with Intel PT into what ptdump and ptxed take, and prints their\n"
-    "command lines: a trace for each cpu or thread, perf's sideband for each\n"
-    "cpu or process, copies of the code that was mapped.\n"
+    "input; else ./perf.data) with Intel PT into what ptdump and ptxed take, and\n"
+    "prints their command lines: a trace for each cpu or thread, perf's sideband\n"
+    "for each cpu or process, copies of the code that was mapped.\n"
     "\n"
     "options:\n"
     "  --help|-h                 this text.\n"
     "  --version                 the version of this tool.\n"
-    "  -o|--out <folder>         make this folder, which must not exist, and\n"
-    "                            write nothing outside of it; default:\n"
-    "                            <file>.split here.\n"
+    "  -o|--out <folder>         make this folder, and write nothing outside of\n"
+    "                            it; default: <file>.split here. What it was\n"
+    "                            before is kept as <folder>.old.\n"
     "  --ptdump                  print the command lines of ptdump only.\n"
     "  --ptxed                   print those of ptxed only.\n"
     "  --symfs <folder>          look for code in this folder, as if it were\n"
@@ -43,6 +44,7 @@ static const char help[] =
     "  --kcore <folder>          has kcore and kallsyms; default: that of a\n"
     "                            recording with perf record --kcore.\n"
     "  --force                   take files of another build, too.\n"
+    "  --strict                  status 1 after a warning.\n"
     "\n"
     "In the folder, for a file f:\n"
     "\n"
@@ -66,6 +68,7 @@ typedef struct options {
     uint8_t ptdump;
     uint8_t ptxed;
     uint8_t force;
+    uint8_t strict;
 } options;
 
 /* A record of the sideband; its bytes are in splitter.bytes. */
@@ -110,6 +113,7 @@ typedef struct splitter {
     char *base;        /* of names in the folder */
     int folder;
     int failed;        /* something could not be read or written */
+    int warned;
     uint64_t pt[PERFDATA_PT_WORDS];
     filters filters;
     uint8_t has_pt;
@@ -139,8 +143,9 @@ typedef struct splitter {
 
 /* ---- messages ---- */
 
-static int complain(const splitter *s, const char *name, const char *why)
+static int complain(splitter *s, const char *name, const char *why)
 {
+    s->warned = 1;
     fprintf(stderr, "%s: ", s->args->program);
     tool_print(stderr, name);
     fprintf(stderr, ": %s.\n", why);
@@ -445,13 +450,16 @@ static void finish(splitter *s, const char *name, int fd, int status)
 static int make_folder(splitter *s)
 {
     const char *out = s->opt.out;
-    if (mkdir(out, 0777)) {
-        complain(s, out, strerror(errno));
-        if (errno == EEXIST)
-            fprintf(stderr, "%s: -o <folder> names another.\n",
-                    s->args->program);
+    if (tool_keep_old(out)) {
+        fprintf(stderr, "%s: cannot rename ", s->args->program);
+        tool_print(stderr, out);
+        fputs(" to ", stderr);
+        tool_print(stderr, out);
+        fprintf(stderr, ".old: %s; -o <folder> names another.\n",
+                strerror(errno));
         return 1;
     }
+    if (mkdir(out, 0777)) return complain(s, out, strerror(errno));
     s->folder = open(out, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     return s->folder < 0 ? complain(s, out, strerror(errno)) : 0;
 }
@@ -509,10 +517,11 @@ static void write_queue(splitter *s, const perfdata_queue *queue)
     finish(s, name, fd, status);
 }
 
-static void report_queue(const splitter *s, const perfdata_queue *queue)
+static void report_queue(splitter *s, const perfdata_queue *queue)
 {
     if (s->queues.snapshot || queue->gaps + (queue->gap_at_end != 0) == 0)
         return;
+    s->warned = 1;
     fprintf(stderr, "%s: warning: trace %" PRIu32 ": %" PRIu32 " gaps: perf or "
             "the processor lost trace.\n", s->args->program, queue->idx,
             queue->gaps + (queue->gap_at_end != 0));
@@ -1087,6 +1096,7 @@ static int arrange(splitter *s)
     if (s->lost)
         fprintf(stderr, "%s: warning: perf lost %" PRIu64 " records.\n",
                 s->args->program, s->lost);
+    s->warned |= s->queues.packed || s->lost;
     if (s->queues.queue_count == 0)
         return complain(s, s->file.name, "there is no trace in it");
     if (s->queues.queue_count > CPUS || s->group_count > CPUS)
@@ -1110,7 +1120,7 @@ static int split(splitter *s)
     copy_code(s);
     copy_kcore(s);
     print_commands(s);
-    return s->failed;
+    return s->failed || (s->opt.strict && s->warned);
 }
 
 static void free_all(splitter *s)
@@ -1148,44 +1158,43 @@ static char *base_name(const char *path)
 static int take_word(tool_args *args, const char *option, const char **to)
 {
     *to = tool_argument(args, option);
-    return *to == NULL;
+    return *to ? -1 : args->wrong;
 }
 
-static int parse_option(tool_args *args, splitter *s, const char *word)
+static int follow(tool_args *args, const char *word, void *context)
 {
+    splitter *const s = (splitter *) context;
     options *const opt = &s->opt;
-    if (strcmp(word, "-o") == 0 || strcmp(word, "--out") == 0)
-        return take_word(args, word, &opt->out);
-    if (strcmp(word, "--symfs") == 0)
-        return take_word(args, word, &opt->symfs);
-    if (strcmp(word, "--buildid-dir") == 0)
-        return take_word(args, word, &s->code.cache);
-    if (strcmp(word, "--vdso") == 0)
-        return take_word(args, word, &s->code.vdso);
-    if (strcmp(word, "--kcore") == 0)
-        return take_word(args, word, &opt->kcore);
-    if (strcmp(word, "--ptdump") == 0) return !(opt->ptdump = 1);
-    if (strcmp(word, "--ptxed") == 0) return !(opt->ptxed = 1);
-    if (strcmp(word, "--force") == 0) return !(opt->force = 1);
-    fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-    return 1;
+    const struct {
+        const char *name;
+        const char **text;
+        uint8_t *flag;
+    } all[] = {{"--out", &opt->out, NULL},
+               {"--symfs", &opt->symfs, NULL},
+               {"--buildid-dir", &s->code.cache, NULL},
+               {"--vdso", &s->code.vdso, NULL},
+               {"--kcore", &opt->kcore, NULL},
+               {"--ptdump", NULL, &opt->ptdump},
+               {"--ptxed", NULL, &opt->ptxed},
+               {"--force", NULL, &opt->force},
+               {"--strict", NULL, &opt->strict}};
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
+        if (strcmp(word, all[i].name) != 0) continue;
+        if (all[i].text) return take_word(args, word, all[i].text);
+        *all[i].flag = 1;
+        return -1;
+    }
+    return 0;
 }
 
 /* Read the command line: -1 to go on, else the exit status. */
 static int parse(tool_args *args, splitter *s)
 {
+    static const char *const texts[] = {help, OPTIONS_STATUS_HELP, NULL};
     options *const opt = &s->opt;
-    const char *word;
-    int status = 0;
-    while (status == 0
-           && (word = tool_option(args, help, &opt->file, &status))) {
-        if (strcmp(word, "-") == 0 && !*args->next) { // the standard input
-            opt->file = word;
-            return -1;
-        }
-        status = parse_option(args, s, word);
-    }
-    if (status < 0 && opt->ptdump && opt->ptxed)
+    int status = options_parse(args, texts, 0, follow, s);
+    if (status < 0) status = options_file(args, &opt->file);
+    if (opt->ptdump && opt->ptxed)
         opt->ptdump = opt->ptxed = 0; // both, as without any
     return status;
 }
@@ -1219,7 +1228,8 @@ int main(int argc, char **argv)
     s.pt_event = PERFDATA_NO_EVENT;
     status = parse(&args, &s);
     if (status >= 0) return status;
-    if (perffile_open(&args, s.opt.file, &s.file)) return 1;
+    status = perffile_open(&args, s.opt.file, &s.file);
+    if (status) return status;
     status = run(&s);
     free_all(&s);
     return tool_end(&args, status);

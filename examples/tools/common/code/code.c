@@ -29,7 +29,7 @@ int code_add_raw(const tool_args *args, image *im, const char *text)
     const char *rest = colon ? colon + 1 : "";
     uint64_t base;
     int status = 1;
-    if (tool_scan(&rest, &base) && !*rest) {
+    if (tool_address(args, &rest, &base) && !*rest) {
         char *file = tool_copy(text, (size_t) (colon - text));
         if (file) status = add_range(args, im, file, base);
         free(file);
@@ -63,7 +63,7 @@ int code_add_elf(const tool_args *args, image *im, const char *text,
     uint64_t base = 0;
     const char *why = "out of memory";
     char *file;
-    if (!tool_scan(&rest, &base) || *rest) { // a part of the name
+    if (!tool_address(args, &rest, &base) || *rest) { // a part of the name
         colon = NULL;
         base = 0;
     }

@@ -227,19 +227,33 @@ int options_parse(tool_args *args, const char *const *help, int in_order,
     return status;
 }
 
+static int more_than_one(const tool_args *args)
+{
+    fprintf(stderr, "%s: more than one file: %s.\n", args->program,
+            args->next[1]);
+    return OPTIONS_WRONG;
+}
+
 int options_file(const tool_args *args, const char **file)
 {
     static const char usual[] = "perf.data";
-    *file = *args->next;
-    if (*file && args->next[1]) {
-        fprintf(stderr, "%s: more than one file: %s.\n", args->program,
-                args->next[1]);
-        return OPTIONS_WRONG;
-    }
-    if (*file) return -1;
-    *file = usual;
+    *file = *args->next ? *args->next : usual;
+    if (*args->next) return args->next[1] ? more_than_one(args) : -1;
     if (access(usual, F_OK) == 0) return -1;
     fprintf(stderr, "%s: no file, and no perf.data here.  Use --help or -h for "
             "help.\n", args->program);
     return OPTIONS_WRONG;
+}
+
+int options_trace(const tool_args *args, tool_file *file)
+{
+    int status;
+    if (*args->next && args->next[1]) return more_than_one(args);
+    if (!*args->next) {
+        fprintf(stderr, "%s: no trace.  Use --help or -h for help.\n",
+                args->program);
+        return OPTIONS_WRONG;
+    }
+    status = tool_load_argument(args, *args->next, OPTIONS_WRONG, file);
+    return status ? status : -1;
 }

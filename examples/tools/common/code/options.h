@@ -43,4 +43,7 @@ int options_parse(tool_args *args, const char *const *help, int in_order,
  * here. -1, or the exit status. */
 int options_file(const tool_args *args, const char **file);
 
+/* As above, of a tool that reads a trace: load it. Free file->data. */
+int options_trace(const tool_args *args, tool_file *file);
+
 #endif /* OPTIONS_H */

@@ -35,14 +35,24 @@ const char *tool_argument(tool_args *args, const char *option)
     return word;
 }
 
-int tool_scan(const char **text, uint64_t *value)
+static int scan(const char **text, int base, uint64_t *value)
 {
     char *end;
-    if (!isdigit((unsigned char) **text)) return 0;
     errno = 0;
-    *value = strtoull(*text, &end, 0);
+    *value = strtoull(*text, &end, base);
     *text = end;
     return errno == 0;
+}
+
+int tool_scan(const char **text, uint64_t *value)
+{
+    return isdigit((unsigned char) **text) && scan(text, 0, value);
+}
+
+int tool_address(const tool_args *args, const char **text, uint64_t *value)
+{
+    if (args->wrong != 2) return tool_scan(text, value);
+    return isxdigit((unsigned char) **text) && scan(text, 16, value);
 }
 
 int tool_bad_argument(const tool_args *args, const char *option,
@@ -271,6 +281,25 @@ int tool_load(const tool_args *args, const tool_range *range, tool_file *file)
     return status;
 }
 
+/* All that comes from the standard input. */
+static int read_stream(const tool_args *args, tool_file *file)
+{
+    size_t room = 0;
+    size_t got = 1;
+    file->size = 0;
+    while (got) {
+        if (file->size == room) {
+            room = 2 * room + 65536;
+            if (!tool_grow(&file->data, room, 1))
+                return cannot_load(args, "-", "out of memory");
+        }
+        got = fread(file->data + file->size, 1, room - file->size, stdin);
+        file->size += got;
+    }
+    if (ferror(stdin)) return cannot_load(args, "-", "read error");
+    return file->size ? 0 : cannot_load(args, "-", "it is empty");
+}
+
 /* Does a text stand among the first bytes? */
 static int has_text(const uint8_t *bytes, size_t size, const char *text)
 {
@@ -355,7 +384,15 @@ int tool_load_argument(const tool_args *args, const char *text, int bad_range,
 {
     tool_range range;
     int status = tool_split_range(text, &range);
-    if (status == -1) {
+    file->data = NULL;
+    if (status == 0 && args->wrong == 2 && strcmp(text, "-") == 0) {
+        status = read_stream(args, file);
+        if (status == 0) status = check_kind(args, &range, file);
+        if (status) {
+            free(file->data);
+            file->data = NULL;
+        }
+    } else if (status == -1) {
         fprintf(stderr, "%s: bad file %s: invalid argument.\n", args->program,
                 text);
         status = bad_range;

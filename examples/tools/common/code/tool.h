@@ -15,8 +15,8 @@ typedef struct tool_args {
     char **next;         /* ends with a NULL */
     const char *value;   /* the option's argument, where it has been found; or
                             NULL: it is the next word */
-    int wrong;           /* the exit status of a command that is wrong: 1 of
-                            libipt's tools, 2 of our own */
+    int wrong;           /* the exit status of a command that is wrong: 1 in
+                            tools with libipt's grammar, 2 in our own */
 } tool_args;
 
 /* name: the program's, where there is not even argv[0]. */
@@ -61,6 +61,9 @@ int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
  * one. */
 int tool_scan(const char **text, uint64_t *value);
 
+/* The same for an address: in our own tools hexadecimal, with or without 0x. */
+int tool_address(const tool_args *args, const char **text, uint64_t *value);
+
 /* Split at the last colon, if a number or range follows it: 0, or -1 if TO is
  * not above FROM, or -2 without memory. Prints nothing. */
 int tool_split_range(const char *text, tool_range *range);
@@ -80,7 +83,8 @@ typedef enum tool_kind {
 tool_kind tool_kind_of(const uint8_t *bytes, size_t size, const char **what);
 
 /* As above, for the argument that is a trace; `bad_range` is the exit status if TO
- * <= FROM. Of a whole file that is something else this is said. */
+ * <= FROM. Of a whole file that is something else this is said. In our own tools
+ * - is the standard input. */
 int tool_load_argument(const tool_args *args, const char *text, int bad_range,
                        tool_file *file);
 
