@@ -456,7 +456,7 @@ fi
 # Nothing is recorded into a folder without a name, which would be /.
 refuse_record() {
     "$build/ptrecord" "$@" >out 2>err
-    if [ $? -eq 2 ] && grep -q "^ptrecord: [a-z]" err; then
+    if [ $? -eq 2 ] && grep -q "ptrecord: [a-z-]" err; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

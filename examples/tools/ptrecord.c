@@ -86,7 +86,7 @@ int main(void)
 #include "common/record/machine.h"
 #include "common/record/process.h"
 #include "common/record/qemu.h"
-#include "common/code/tool.h"
+#include "common/code/options.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -1123,70 +1123,56 @@ static int start(void)
     return no_ptrace(why.error ? strerror(why.error) : "the command is gone");
 }
 
-static void help(FILE *f)
-{
-    static const char *const lines[] = {
-        "usage: ptrecord [OPTIONS] -o DIR [--] COMMAND [ARGUMENT ...]",
-        "       ptrecord [OPTIONS] --perf-data FILE [-o DIR] [--] COMMAND ...",
-        "  -o DIR            the folder to write; it is created",
-        "  --perf-data FILE  write a perf.data of all threads and processes of",
-        "                    the command; DIR gets what each executed, TID.u64;",
-        "                    what FILE was before is kept as FILE.old",
-        "  --calls           and where the stack is at each call and return:",
-        "                    TID.calls; without --perf-data: ips.calls",
-        "  --no-retcomp      no compressed returns",
-        "  --psb-period N    bytes between PSB+ (default 4096; 0: one PSB+)",
-        "  --max N           end the command after N instructions",
-        "  --quiet           no progress, no summary",
-        "  --version         the version of this tool",
-        "With --perf-data:",
-        "  --time WHAT       packets of time: none (default), tsc, mtc or cyc;",
-        "                    each of them adds to those before it",
-        "  --cpus N          trace by CPU, of N that the threads share; 0",
-        "                    (default): by thread",
-        "  --quantum N       cycles until another thread's turn, about (20000)",
-        "  --cyc-threshold N cycles between two CYC packets, at least: 0 (default)",
-        "                    or a power of 2 up to 16384",
-        "  --unkind          a clock that is not flat: what instructions cost",
-        "                    differs, system calls sleep, memory faults",
-        "  --costs           with -o: TID.costs, cycles of each instruction, and",
-        "                    TID.dates, when packets say the time",
-        "  --gap N           cycles from the record of a switch to user code",
-        "                    (1300)",
-        "  --seed N          of what is random in the simulation (1)",
-        "  --qemu            COMMAND is folders that tests/truth/qplugin.c",
-        "                    wrote under QEMU, a process each; their code is",
-        "                    written to FILE.PID.elf",
-        "",
-        "Example: ptrecord --perf-data ls.data --time cyc -- ls -l /",
-        "         ptprof ls.data"};
-    size_t i;
-
-    for (i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-        fprintf(f, "%s\n", lines[i]);
-}
-
-static void usage(const char *what, const char *word)
-{
-    fprintf(stderr, "ptrecord: %s%s\n", what, word);
-    help(stderr);
-    exit(2);
-}
-
-static uint64_t number(const char *option, const char *text, uint64_t most)
-{
-    char *end;
-    unsigned long long n;
-
-    errno = 0;
-    n = text ? strtoull(text, &end, 0) : 0;
-    if (!text || errno || end == text || *end || *text == '-' || n > most)
-        usage("bad argument of ", option);
-    return n;
-}
+static const char help[] =
+    "usage: %s [<options>] -o <folder> [--] <command> [<argument> ...]\n"
+    "\n"
+    "Records what a command executes, by single steps, as the trace that a\n"
+    "processor would have written. For its first thread -o is enough; with\n"
+    "--perf-data all threads and processes are recorded.\n"
+    "\n"
+    "options:\n"
+    "  --help|-h                 this text.\n"
+    "  --version                 the version of this tool.\n"
+    "  -o|--out <folder>         the folder to write; it is created.\n"
+    "  --perf-data <file>        write a perf.data; -o gets what each thread\n"
+    "                            executed, <tid>.u64. What the file was before\n"
+    "                            is kept as <file>.old.\n"
+    "  --calls                   and where the stack is at each call and return:\n"
+    "                            <tid>.calls; without --perf-data ips.calls.\n"
+    "  --no-retcomp              no compressed returns.\n"
+    "  --psb-period <n>          bytes between PSB+; default: 4096; 0: one PSB+.\n"
+    "  --max <n>                 end the command after n instructions.\n"
+    "  --quiet                   no progress, no summary.\n"
+    "\n"
+    "with --perf-data:\n"
+    "  --time none|tsc|mtc|cyc   packets of time; each of them adds to those\n"
+    "                            before it. Default: none.\n"
+    "  --cpus <n>                trace by cpu, of n that the threads share;\n"
+    "                            default, and 0: by thread.\n"
+    "  --quantum <n>             cycles until another thread's turn, about;\n"
+    "                            default: 20000.\n"
+    "  --cyc-threshold <n>       cycles between two CYC packets, at least: 0, the\n"
+    "                            default, or a power of 2 up to 16384.\n"
+    "  --unkind                  a clock that is not flat: what instructions\n"
+    "                            cost differs, system calls sleep, memory faults.\n"
+    "  --costs                   with -o: <tid>.costs, cycles of each\n"
+    "                            instruction, and <tid>.dates, when packets say\n"
+    "                            the time.\n"
+    "  --gap <n>                 cycles from the record of a switch to user code;\n"
+    "                            default: 1300.\n"
+    "  --seed <n>                of what is random in the simulation; default: 1.\n"
+    "  --qemu                    <command> is folders that tests/truth/qplugin.c\n"
+    "                            wrote under QEMU, a process each; their code is\n"
+    "                            written to <file>.<pid>.elf.\n"
+    "\n"
+    "Example: ptrecord --perf-data ls.data --time cyc -- ls -l /\n"
+    "         ptprof ls.data\n"
+    "\n"
+    "Exit status: 0 recorded, whatever the command's own was; 1 it cannot be\n"
+    "recorded; 2 the command line is wrong; 77 ptrace is not permitted here.\n";
 
 /* The packets of time that --time asks for. */
-static uint32_t time_flags(const char *what)
+static int add_time(tool_args *args)
 {
     static const struct {
         const char *name;
@@ -1195,106 +1181,134 @@ static uint32_t time_flags(const char *what)
                  {"tsc", IPT_GEN_TSC},
                  {"mtc", IPT_GEN_TSC | IPT_GEN_MTC},
                  {"cyc", IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC}};
+    const char *const what = tool_argument(args, "--time");
     size_t i;
 
     for (i = 0; what && i < sizeof(times) / sizeof(times[0]); i++)
-        if (!strcmp(what, times[i].name))
-            return times[i].flags;
-    usage("bad argument of ", "--time");
+        if (!strcmp(what, times[i].name)) {
+            rec.config.gen.flags |= times[i].flags;
+            return -1;
+        }
+    return what ? tool_bad_argument(args, "--time", what) : args->wrong;
+}
+
+/* An option with a number; 0: it is another one. */
+static int add_number(tool_args *args, const char *option)
+{
+    machine_config *config = &rec.config;
+    const struct {
+        const char *name;
+        uint64_t most;
+        uint32_t *value;
+    } all[] = {{"--psb-period", UINT32_MAX, &config->gen.psb_period},
+               {"--cpus", 1024, &config->cpus},
+               {"--quantum", 1u << 30, &config->quantum},
+               {"--gap", 1u << 30, &config->gap},
+               {"--cyc-threshold", 16384, &config->threshold}};
+    uint64_t n;
+    size_t i;
+
+    for (i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        if (strcmp(option, all[i].name))
+            continue;
+        if (tool_number(args, option, 32, &n))
+            return args->wrong;
+        if (n > all[i].most) {
+            fprintf(stderr, "%s: %s: at most %" PRIu64 ".\n", args->program,
+                    option, all[i].most);
+            return args->wrong;
+        }
+        *all[i].value = (uint32_t) n;
+        return -1;
+    }
     return 0;
 }
 
-/* An option with an argument; returns 0 if it is another one. */
-static int valued_option(const char *name, const char *value)
+static int follow(tool_args *args, const char *option, void *context)
 {
-    machine_config *config = &rec.config;
+    const struct {
+        const char *name;
+        int *value;
+    } flags[] = {{"--calls", &rec.calls},
+                 {"--costs", &rec.costs},
+                 {"--quiet", &rec.quiet},
+                 {"--qemu", &rec.qemu}};
+    size_t i;
 
-    if (!strcmp(name, "-o") || !strcmp(name, "--perf-data")) {
-        if (!value || !*value)
-            usage("no file: ", name);
-        *(name[1] == 'o' ? &rec.folder : &rec.perf_data) = value;
-    } else if (!strcmp(name, "--psb-period")) {
-        config->gen.psb_period = (uint32_t) number(name, value, UINT32_MAX);
-    } else if (!strcmp(name, "--max")) {
-        rec.max = number(name, value, UINT64_MAX);
-    } else if (!strcmp(name, "--time")) {
-        config->gen.flags |= time_flags(value);
-    } else if (!strcmp(name, "--cpus")) {
-        config->cpus = (uint32_t) number(name, value, 1024);
-    } else if (!strcmp(name, "--quantum")) {
-        config->quantum = (uint32_t) number(name, value, 1u << 30);
-    } else if (!strcmp(name, "--gap")) {
-        config->gap = (uint32_t) number(name, value, 1u << 30);
-    } else if (!strcmp(name, "--cyc-threshold")) {
-        config->threshold = (uint32_t) number(name, value, 16384);
-    } else if (!strcmp(name, "--seed")) {
-        config->seed = number(name, value, UINT64_MAX);
+    (void) context;
+    for (i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (!strcmp(option, flags[i].name)) {
+            *flags[i].value = 1;
+            return -1;
+        }
+    if (!strcmp(option, "--unkind")) {
+        rec.config.unkind = 1;
+    } else if (!strcmp(option, "--no-retcomp")) {
+        rec.config.gen.flags |= IPT_CONFIG_NO_RETCOMP;
+    } else if (!strcmp(option, "--out")) {
+        rec.folder = tool_argument(args, option);
+    } else if (!strcmp(option, "--perf-data")) {
+        rec.perf_data = tool_argument(args, option);
+    } else if (!strcmp(option, "--max")) {
+        return tool_number(args, option, 64, &rec.max) ? args->wrong : -1;
+    } else if (!strcmp(option, "--seed")) {
+        return tool_number(args, option, 64, &rec.config.seed) ? args->wrong
+                                                               : -1;
+    } else if (!strcmp(option, "--time")) {
+        return add_time(args);
     } else {
-        return 0;
+        return add_number(args, option);
     }
-    return 1;
+    return -1;
 }
 
-static void check_options(void)
+/* What is wrong with the options together; NULL. */
+static const char *conflict(void)
 {
-    if (!rec.folder && !rec.perf_data)
-        usage("no folder: ", "-o");
+    const uint32_t flags = rec.config.gen.flags;
+
     if (!*rec.command)
-        usage("no command", "");
-    if (!rec.perf_data && rec.config.gen.flags & IPT_GEN_TSC)
-        usage("only with --perf-data: ", "--time");
+        return "no command";
+    if (!rec.folder && !rec.perf_data)
+        return "no -o and no --perf-data: it goes nowhere";
+    if (rec.perf_data && !strcmp(rec.perf_data, "-"))
+        return "--perf-data -: it has to be a file";
+    if (!rec.perf_data && flags & IPT_GEN_TSC)
+        return "--time: only with --perf-data";
     if (!rec.perf_data && rec.qemu)
-        usage("only with --perf-data: ", "--qemu");
-    if (rec.config.cpus && !(rec.config.gen.flags & IPT_GEN_TSC))
-        usage("only with --time: ", "--cpus");
-    if (rec.costs && !(rec.folder && rec.config.gen.flags & IPT_GEN_TSC))
-        usage("only with -o and --time: ", "--costs");
+        return "--qemu: only with --perf-data";
+    if (rec.config.cpus && !(flags & IPT_GEN_TSC))
+        return "--cpus: only with --time";
+    if (rec.costs && !(rec.folder && flags & IPT_GEN_TSC))
+        return "--costs: only with -o and --time";
     if (rec.config.threshold & (rec.config.threshold - 1))
-        usage("no power of 2: ", "--cyc-threshold");
-    if (rec.config.threshold && !(rec.config.gen.flags & IPT_GEN_CYC))
-        usage("only with --time cyc: ", "--cyc-threshold");
+        return "--cyc-threshold: no power of 2";
+    if (rec.config.threshold && !(flags & IPT_GEN_CYC))
+        return "--cyc-threshold: only with --time cyc";
+    return NULL;
 }
 
-static void options(char **argv)
+/* -1, or the exit status. */
+static int options(tool_args *args)
 {
-    const tool_args self = {argv[0], argv, NULL, 2};
+    static const char *const texts[] = {help, NULL};
+    const char *why;
+    int status;
 
     rec.config.gen.psb_period = 4096;
     rec.config.seed = 1;
     rec.config.quantum = 20000;
     rec.config.gap = 1300;
-    while (*++argv && **argv == '-') {
-        if (!strcmp(*argv, "--")) {
-            argv++;
-            break;
-        }
-        if (!strcmp(*argv, "--calls")) {
-            rec.calls = 1;
-        } else if (!strcmp(*argv, "--costs")) {
-            rec.costs = 1;
-        } else if (!strcmp(*argv, "--unkind")) {
-            rec.config.unkind = 1;
-        } else if (!strcmp(*argv, "--no-retcomp")) {
-            rec.config.gen.flags |= IPT_CONFIG_NO_RETCOMP;
-        } else if (!strcmp(*argv, "--quiet")) {
-            rec.quiet = 1;
-        } else if (!strcmp(*argv, "--qemu")) {
-            rec.qemu = 1;
-        } else if (!strcmp(*argv, "--help") || !strcmp(*argv, "-h")) {
-            help(stdout);
-            if (fflush(stdout))
-                fail("--help");
-            exit(0);
-        } else if (!strcmp(*argv, "--version")) {
-            exit(tool_version(&self));
-        } else if (valued_option(argv[0], argv[1])) {
-            argv++;
-        } else {
-            usage("unknown option: ", *argv);
-        }
-    }
-    rec.command = argv;
-    check_options();
+    status = options_parse(args, texts, 1, follow, NULL);
+    if (status >= 0)
+        return status;
+    rec.command = args->next;
+    why = conflict();
+    if (!why)
+        return -1;
+    fprintf(stderr, "%s: %s.  Use --help or -h for help.\n", args->program,
+            why);
+    return OPTIONS_WRONG;
 }
 
 /* Where a standard stream is closed the next file would take its place, and
@@ -1483,11 +1497,13 @@ static void write_folder(const char *ended)
 
 int main(int argc, char **argv)
 {
+    tool_args args = tool_begin(argc, argv, "ptrecord");
     char ended[32];
     int status;
 
-    (void) argc;
-    options(argv);
+    status = options(&args);
+    if (status >= 0)
+        return status;
     fill_streams();
     if (rec.folder && !make_folder(rec.folder)) {
         fprintf(stderr, "ptrecord: cannot create %s: %s\n", rec.folder,
