@@ -61,7 +61,8 @@ int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
  * one. */
 int tool_scan(const char **text, uint64_t *value);
 
-/* The same for an address: in our own tools hexadecimal, with or without 0x. */
+/* As tool_scan, for an address: in our own tools it is hexadecimal, with or without
+ * 0x. */
 int tool_address(const tool_args *args, const char **text, uint64_t *value);
 
 /* Split at the last colon, if a number or range follows it: 0, or -1 if TO is
