@@ -27,7 +27,7 @@ int main(void)
 #include "common/record/selftest.h"
 #include "common/record/specimen.h"
 #include "common/code/symbols.h"
-#include "common/code/tool.h"
+#include "common/code/options.h"
 #include "ipt.h"
 #include <elf.h>
 #include <errno.h>
@@ -97,6 +97,7 @@ static const char help[] =
     "  -z|--compress          records (not trace), with zstd.\n"
     "  --keep-rights          root stays root after sudo.\n"
     "  -q|--quiet             say nothing of losses and sizes.\n"
+    "  --strict               status 1 if anything is lost.\n"
     "\n"
     "  --list                 say what this machine can do; for what it\n"
     "                         cannot, why, and what helps.\n"
@@ -105,12 +106,17 @@ static const char help[] =
     "                         comes out is right. What fails is kept, to be\n"
     "                         sent: examples/tools/selftest.md.\n"
     "  --selftest-program <file>  write that program.\n"
-    "  -h|--help, --version\n"
+    "  -h|--help              this text.\n"
+    "  --version              the version of this tool.\n"
     "\n"
     "Example: ptcapture -o ls.data -- ls -l /\n"
     "\n"
     "Other sources of trace (KVM, Xen, Windows, QEMU-Nyx, simple-pt, LLDB):\n"
-    "examples/tools/capture.md.\n";
+    "examples/tools/capture.md.\n"
+    "\n"
+    "Exit status: that of the command, 128 and the signal that ended it; 1 it\n"
+    "cannot be recorded, or --strict and anything is lost; 2 the command line is\n"
+    "wrong.\n";
 
 #define MAX_READERS 64
 
@@ -128,6 +134,8 @@ static struct {
     size_t pid_count;
     int *cpus;
     size_t cpu_count;
+    const char **where; /* --filter, --stop: which of them, and its argument */
+    size_t where_count;
     char *filter;
     const char *trigger_text; /* --trigger */
     capture_trigger trigger;
@@ -145,6 +153,8 @@ static struct {
     uint8_t compress;
     uint8_t keep_rights;
     uint8_t quiet;
+    uint8_t strict;
+    uint8_t want_list;
     uint8_t is_test; /* a row of --selftest: nothing else gets into the file */
     int report;      /* its program's descriptor 3; 0: none */
 
@@ -168,19 +178,35 @@ static struct {
     uint8_t child_ended;
 } rec;
 
+__attribute__((noreturn)) static void
+give_up(int status, const char *format, va_list args)
+{
+    fprintf(stderr, "%s: ", rec.program);
+    vfprintf(stderr, format, args);
+    fprintf(stderr, ".\n");
+    if (rec.child > 0)
+        kill(rec.child, SIGKILL);
+    exit(status);
+}
+
+/* End: there is no way to do this. */
 __attribute__((noreturn, format(printf, 1, 2))) static void
 fail(const char *format, ...)
 {
     va_list args;
 
-    fprintf(stderr, "%s: ", rec.program);
     va_start(args, format);
-    vfprintf(stderr, format, args);
-    va_end(args);
-    fprintf(stderr, ".\n");
-    if (rec.child > 0)
-        kill(rec.child, SIGKILL);
-    exit(1);
+    give_up(OPTIONS_NOTHING, format, args);
+}
+
+/* End: the command line is wrong. */
+__attribute__((noreturn, format(printf, 1, 2))) static void
+wrong(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    give_up(OPTIONS_WRONG, format, args);
 }
 
 static void *need(void *p)
@@ -455,7 +481,7 @@ static uint64_t size_option(tool_args *args, const char *option)
     unsigned shift = 0;
 
     if (!word)
-        exit(1);
+        exit(args->wrong);
     if (!tool_scan(&rest, &value))
         exit(tool_bad_argument(args, option, word));
     switch (*rest) {
@@ -472,7 +498,7 @@ static uint64_t size_option(tool_args *args, const char *option)
     if (*rest || value > UINT64_MAX >> 1 >> shift
         || (value << shift & ((value << shift) - 1)) || value << shift < 4096
         || value << shift > (uint64_t) 1 << 36)
-        fail("%s: %s is not a power of two from 4096 to 64G", option, word);
+        wrong("%s: %s is not a power of two from 4096 to 64G", option, word);
     return value << shift;
 }
 
@@ -484,7 +510,7 @@ static void list_option(tool_args *args, const char *option, int **list,
     const char *rest = word;
 
     if (!word)
-        exit(1);
+        exit(args->wrong);
     for (;;) {
         uint64_t first;
         uint64_t last;
@@ -555,13 +581,13 @@ static uint64_t configure(void)
         uint64_t value = 1;
         uint64_t bits;
         if (n == 0 || n >= sizeof(name) || memchr(p, '/', n))
-            fail("--pt: bad term: %s", p);
+            wrong("--pt: bad term: %s", p);
         snprintf(name, sizeof(name), "%.*s", (int) n, p);
         p += n;
         if (*p == '=') {
             p++;
             if (!tool_scan(&p, &value) || (*p && *p != ','))
-                fail("--pt: %s: bad value", name);
+                wrong("--pt: %s: bad value", name);
         }
         p += *p == ',';
         bits = capture_bits(&rec.pmu, name);
@@ -571,7 +597,7 @@ static uint64_t configure(void)
             fail("--pt: this processor cannot do %s=%" PRIu64 " (see --list)",
                  name, value);
         if (value > bits / (bits & -bits))
-            fail("--pt: %s: value too big: %" PRIu64, name, value);
+            wrong("--pt: %s: value too big: %" PRIu64, name, value);
         config = (config & ~bits) | value * (bits & -bits);
     }
     return config;
@@ -684,21 +710,21 @@ static char *find_place(const char *text, int is_trigger, uint64_t *from,
                  rec.pid_count ? (int) rec.pids[0] : 0);
         file = realpath(path, NULL);
         if (!file)
-            fail("%s: in which file? Give %s@<file> or %s@kernel", text, what,
+            wrong("%s: in which file? Give %s@<file> or %s@kernel", text, what,
                  what);
     }
     if (kernel && !rec.kernel)
-        fail("%s: only with --kernel", text);
+        wrong("%s: only with --kernel", text);
     if (file && !is_trigger && strpbrk(file, " ,\n\t@"))
         fail("%s: the kernel takes no name with blanks or commas", file);
     if (tool_scan(&rest, from)) {
         *size = 0;
         if (is_trigger && *rest)
-            fail("%s: an address has to be <offset>", text);
+            wrong("%s: an address has to be <offset>", text);
         if (!is_trigger
             && (*rest != '/' || (rest++, !tool_scan(&rest, size)) || *rest
                 || !*size))
-            fail("%s: an address has to be <offset>/<size>", text);
+            wrong("%s: an address has to be <offset>/<size>", text);
     } else {
         const symbol *s;
         symbols_init(&names);
@@ -783,7 +809,7 @@ static void find_trigger(void)
     uint64_t size;
 
     if (strstr(rec.trigger_text, "@kernel"))
-        fail("--trigger: %s: not in the kernel", rec.trigger_text);
+        wrong("--trigger: %s: not in the kernel", rec.trigger_text);
     rec.trigger.file =
         find_place(rec.trigger_text, 1, &rec.trigger.offset, &size);
     rec.trigger.address = address_of(rec.trigger.file, rec.trigger.offset);
@@ -1206,88 +1232,117 @@ static int write_specimen(tool_args *args, const char *option)
 }
 
 /* Returns an exit status, or -1 to go on. */
+/* Options without an argument; 0: it is another one. */
+static int add_flag(const char *option)
+{
+    static const struct {
+        const char *name;
+        uint8_t *flag;
+        uint8_t *too; /* or NULL */
+    } all[] = {{"--list", &rec.want_list, NULL},
+               {"--all", &rec.all, NULL},
+               {"--selftest", &rec.is_test, NULL},
+               {"--per-thread", &rec.per_thread, NULL},
+               {"--user", &rec.user, NULL},
+               {"--kernel", &rec.kernel, NULL},
+               {"--kcore", &rec.kcore, &rec.kernel},
+               {"--snapshot", &rec.snapshot, NULL},
+               {"--at-exit", &rec.at_exit, &rec.snapshot},
+               {"--circular", &rec.circular, &rec.at_exit},
+               {"--compress", &rec.compress, NULL},
+               {"--keep-rights", &rec.keep_rights, NULL},
+               {"--strict", &rec.strict, NULL},
+               {"--quiet", &rec.quiet, NULL}};
+    size_t i;
+
+    for (i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (strcmp(option, all[i].name) == 0) {
+            *all[i].flag = 1;
+            if (all[i].too)
+                *all[i].too = 1;
+            return -1;
+        }
+    return 0;
+}
+
+static int follow(tool_args *args, const char *option, void *context)
+{
+    static const struct {
+        const char *name;
+        const char **text;
+    } texts[] = {{"--out", &rec.out},
+                 {"--control", &rec.control},
+                 {"--pt", &rec.terms},
+                 {"--trigger", &rec.trigger_text}};
+    size_t i;
+
+    (void) context;
+    if (add_flag(option))
+        return -1;
+    for (i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (strcmp(option, texts[i].name) == 0) {
+            *texts[i].text = tool_argument(args, option);
+            return -1;
+        }
+    if (strcmp(option, "--selftest-program") == 0) {
+        exit(write_specimen(args, option));
+    } else if (strcmp(option, "--size") == 0) {
+        rec.aux_size = size_option(args, option);
+    } else if (strcmp(option, "--data") == 0) {
+        rec.data_size = size_option(args, option);
+    } else if (strcmp(option, "--pid") == 0) {
+        list_option(args, option, &rec.pids, &rec.pid_count, 0);
+    } else if (strcmp(option, "--tid") == 0) {
+        list_option(args, option, &rec.tids, &rec.tid_count, 0);
+    } else if (strcmp(option, "--cpu") == 0) {
+        list_option(args, option, &rec.cpus, &rec.cpu_count, 1);
+    } else if (strcmp(option, "--readers") == 0) {
+        return tool_number(args, option, 6, &rec.readers) ? args->wrong : -1;
+    } else if (strcmp(option, "--filter") == 0
+               || strcmp(option, "--stop") == 0) {
+        if (!tool_grow(&rec.where, rec.where_count + 2, sizeof(*rec.where)))
+            need(NULL);
+        rec.where[rec.where_count++] = option[2] == 's' ? "stop" : "filter";
+        rec.where[rec.where_count++] = tool_argument(args, option);
+    } else {
+        return 0;
+    }
+    return -1;
+}
+
+/* What is wrong with the options together. */
+static void check_options(void)
+{
+    const int threads = rec.pid_count || rec.tid_count;
+
+    if (rec.all + threads > 1 || (rec.cpu_count && threads)
+        || (rec.command && threads))
+        wrong("a command, -p and -t, -a or -C: one of them");
+    rec.all |= rec.cpu_count > 0;
+    if (!rec.command && !rec.all && !threads)
+        wrong("nothing to record.  Use --help or -h for help");
+    if (strcmp(rec.out, "-") == 0)
+        wrong("-o -: it has to be a file");
+    if (rec.per_thread && rec.all)
+        wrong("--per-thread is for a command, -p or -t");
+    if ((rec.snapshot || rec.trigger_text) && rec.circular)
+        wrong("--snapshot, --trigger or --circular: one of them");
+    if (!rec.kernel)
+        rec.user = 1;
+}
+
 static int parse(tool_args *args)
 {
-    const char **filters = NULL; /* action, where */
-    size_t count = 0;
-    const char *word;
-    uint8_t want_list = 0;
+    static const char *const help_texts[] = {help, NULL};
+    uint64_t most = 0;
+    int status;
     size_t i;
 
     rec.out = "perf.data";
-    while ((word = *args->next) != NULL && word[0] == '-') {
-        const char *option = word;
-        args->next++;
-#define IS(short_name, long_name) \
-    (strcmp(option, short_name) == 0 || strcmp(option, long_name) == 0)
-        if (IS("--", "--"))
-            break;
-        if (IS("-h", "--help"))
-            return tool_help(args, help);
-        if (IS("--version", "--version"))
-            return tool_version(args);
-        if (IS("--list", "--list"))
-            want_list = 1;
-        else if (IS("-a", "--all"))
-            rec.all = 1;
-        else if (IS("--selftest", "--selftest"))
-            rec.is_test = 1;
-        else if (IS("--selftest-program", "--selftest-program"))
-            return write_specimen(args, option);
-        else if (IS("--per-thread", "--per-thread"))
-            rec.per_thread = 1;
-        else if (IS("--user", "--user"))
-            rec.user = 1;
-        else if (IS("--kernel", "--kernel"))
-            rec.kernel = 1;
-        else if (IS("--kcore", "--kcore"))
-            rec.kcore = rec.kernel = 1;
-        else if (IS("-S", "--snapshot"))
-            rec.snapshot = 1;
-        else if (IS("--at-exit", "--at-exit"))
-            rec.snapshot = rec.at_exit = 1;
-        else if (IS("--circular", "--circular"))
-            rec.circular = rec.at_exit = 1;
-        else if (IS("-z", "--compress"))
-            rec.compress = 1;
-        else if (IS("--keep-rights", "--keep-rights"))
-            rec.keep_rights = 1;
-        else if (IS("-q", "--quiet"))
-            rec.quiet = 1;
-        else if (IS("-m", "--size"))
-            rec.aux_size = size_option(args, option);
-        else if (IS("--data", "--data"))
-            rec.data_size = size_option(args, option);
-        else if (IS("-p", "--pid"))
-            list_option(args, option, &rec.pids, &rec.pid_count, 0);
-        else if (IS("-t", "--tid"))
-            list_option(args, option, &rec.tids, &rec.tid_count, 0);
-        else if (IS("-C", "--cpu"))
-            list_option(args, option, &rec.cpus, &rec.cpu_count, 1);
-        else if (IS("--readers", "--readers")) {
-            if (tool_number(args, option, 6, &rec.readers))
-                return 1;
-        } else if (IS("--filter", "--stop")) {
-            word = tool_argument(args, option);
-            if (!word)
-                return 1;
-            if (!tool_grow(&filters, count + 2, sizeof(*filters)))
-                need(NULL);
-            filters[count++] = option[2] == 's' ? "stop" : "filter";
-            filters[count++] = word;
-        } else if (IS("-o", "--out") || IS("--control", "--control")
-                   || IS("--pt", "--pt") || IS("--trigger", "--trigger")) {
-            word = tool_argument(args, option);
-            if (!word)
-                return 1;
-            *(IS("-o", "--out")            ? &rec.out
-              : IS("--pt", "--pt")           ? &rec.terms
-              : IS("--trigger", "--trigger") ? &rec.trigger_text
-                                             : &rec.control) = word;
-        } else
-            fail("unknown option: %s", option);
-    }
-    if (want_list)
+    status = options_parse(args, help_texts, 1, follow, NULL);
+    if (status >= 0)
+        return status;
+    if (rec.want_list)
         return list(args);
     if (rec.is_test) {
         if (capture_find(&rec.pmu, rec.root) < 0)
@@ -1295,37 +1350,22 @@ static int parse(tool_args *args)
         return -1;
     }
     rec.command = *args->next ? args->next : NULL;
-    if (rec.all + (rec.pid_count || rec.tid_count) > 1
-        || (rec.cpu_count && (rec.pid_count || rec.tid_count))
-        || (rec.command && (rec.pid_count || rec.tid_count)))
-        fail("a command, -p and -t, -a or -C: one of them");
-    rec.all |= rec.cpu_count > 0;
-    if (!rec.command && !rec.all && !rec.pid_count && !rec.tid_count)
-        fail("nothing to record.  Use --help or -h for help");
+    check_options();
     if (rec.command) {
         char *program = program_of(rec.command[0]);
         if (!program)
             fail("%s: no such program", rec.command[0]);
         free(program);
     }
-    if (rec.per_thread && rec.all)
-        fail("--per-thread is for a command, -p or -t");
-    if ((rec.snapshot || rec.trigger_text) && rec.circular)
-        fail("--snapshot, --trigger or --circular: one of them");
-    if (!rec.kernel)
-        rec.user = 1;
     if (capture_find(&rec.pmu, rec.root) < 0)
         fail("PT cannot be recorded: %s", why_no_pmu());
-    {
-        uint64_t most = 0;
-        capture_number(&rec.pmu, "nr_addr_filters", 10, &most);
-        if (count / 2 > most)
-            fail("this processor can filter %" PRIu64 " ranges, not %zu", most,
-                 count / 2);
-    }
-    for (i = 0; i < count; i += 2)
-        filter_option(filters[i], filters[i + 1]);
-    free(filters);
+    capture_number(&rec.pmu, "nr_addr_filters", 10, &most);
+    if (rec.where_count / 2 > most)
+        fail("this processor can filter %" PRIu64 " ranges, not %zu", most,
+             rec.where_count / 2);
+    for (i = 0; i < rec.where_count; i += 2)
+        filter_option(rec.where[i], rec.where[i + 1]);
+    free(rec.where);
     if (rec.trigger_text)
         find_trigger();
     return -1;
@@ -1470,6 +1510,13 @@ static void create(void)
     free(path);
 }
 
+static int has_lost(void)
+{
+    const capture_losses *l = &rec.c.losses;
+
+    return l->truncated || l->partial || l->collisions || l->records;
+}
+
 static void summarise(uint64_t size)
 {
     const capture_losses *l = &rec.c.losses;
@@ -1572,8 +1619,8 @@ static int run(char *const *argv)
     record(signals, control);
     status = finish(argv);
     capture_close(&rec.c);
-    if (status)
-        return status;
+    if (status || (rec.strict && has_lost()))
+        return OPTIONS_NOTHING;
     if (WIFSIGNALED(rec.status))
         return 128 + WTERMSIG(rec.status);
     return rec.child ? WEXITSTATUS(rec.status) : 0;

@@ -13,7 +13,7 @@
 #include "../../ipt.h"
 #include "common/code/image.h"
 #include "common/code/symbols.h"
-#include "common/code/tool.h"
+#include "common/code/options.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static const char *file_name(const char *name)
 static void fail(const char *what, const char *why)
 {
     fprintf(stderr, "ptdemo: %s: %s\n", what, why);
-    exit(2);
+    exit(OPTIONS_NOTHING);
 }
 
 static void *more_memory(void *old, size_t count, size_t size)
@@ -458,17 +458,34 @@ static int verdict(const outcome *o, const ipt_insn_decoder *decoder,
 }
 
 static const char help[] =
-    "usage: %s DIR\n"
+    "usage: %s [<options>] <folder>\n"
     "\n"
-    "Decodes what ptrecord -o DIR recorded, shows the first and the last\n"
+    "Decodes what ptrecord -o <folder> recorded, shows the first and the last\n"
     "instructions, and compares all of them with the list of those that\n"
-    "executed. Ends with 0 if they are the same, with 1 if not.\n"
-    "DEMO_CORRUPT=1 in the environment flips one bit of the trace first.\n"
+    "executed. DEMO_CORRUPT=1 in the environment flips one bit of the trace\n"
+    "first.\n"
     "\n"
-    "Example: ptrecord -o ls -- ls -l / && ptdemo ls\n";
+    "options:\n"
+    "  --help|-h                 this text.\n"
+    "  --version                 the version of this tool.\n"
+    "\n"
+    "Example: ptrecord -o ls -- ls -l / && ptdemo ls\n"
+    "\n"
+    "Exit status: 0 they are the same; 1 they are not; 2 the command is wrong.\n";
+
+/* There is no option of its own. */
+static int follow(tool_args *args, const char *option, void *context)
+{
+    (void) args;
+    (void) option;
+    (void) context;
+    return 0;
+}
 
 int main(int argc, char **argv)
 {
+    static const char *const texts[] = {help, NULL};
+    tool_args args = tool_begin(argc, argv, "ptdemo");
     static ipt_cache_line lines[4096];
     static ipt_insn_decoder decoder;
     static outcome result;
@@ -486,15 +503,15 @@ int main(int argc, char **argv)
     uint64_t executed;
     int status;
 
-    if (argc == 2 && !strcmp(argv[1], "--version"))
-        return tool_version(&(tool_args){argv[0], argv, NULL, 1});
-    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")))
-        return tool_help(&(tool_args){argv[0], argv, NULL, 1}, help);
-    if (argc != 2 || argv[1][0] == '-') {
-        fprintf(stderr, help, argv[0]);
-        return 2;
+    status = options_parse(&args, texts, 0, follow, NULL);
+    if (status >= 0)
+        return status;
+    if (!*args.next || args.next[1]) {
+        fprintf(stderr, "%s: one folder that ptrecord -o made.  Use --help or "
+                        "-h for help.\n", args.program);
+        return OPTIONS_WRONG;
     }
-    folder = argv[1];
+    folder = *args.next;
     bytes = load("trace.pt", &piece.size);
     piece.data = bytes;
     trace.seg = &piece;

@@ -552,31 +552,34 @@ refused filter,13 'refuses the filter: kernel addresses need --kernel' \
     --filter 0x1000/16
 refused filter,95 'has no filter of that kind' --filter 0x1000/16
 
-# bad TEXT OPTION...: refused before anything is opened.
-bad() {
-    text=$1
-    shift
+# bad TEXT OPTION..., wrong TEXT OPTION...: refused before anything is opened, as
+# it cannot be recorded, or as the command line is wrong.
+bad() { ends 1 "$@"; }
+wrong() { ends 2 "$@"; }
+ends() {
+    status=$1 text=$2
+    shift 2
     timeout 300 $mock "$capture" -o no.o "$@" >out 2>err
-    [ $? -eq 1 ] && [ ! -e no.o ] && grep -q -- "$text" err && pass ||
-        fail "$*: it does not say: $text"
+    [ $? -eq "$status" ] && [ ! -e no.o ] && grep -q -- "$text" err && pass ||
+        fail "$*: it does not say, with status $status: $text"
 }
 bad 'has no function nowhere' --filter nowhere ./spin
-bad 'only with --kernel' --filter do_exit@kernel ./spin
-bad 'has to be <offset>/<size>' --filter 0x1000 ./spin
+wrong 'only with --kernel' --filter do_exit@kernel ./spin
+wrong 'has to be <offset>/<size>' --filter 0x1000 ./spin
 bad 'No such file' --filter main@./none ./spin
-bad 'in which file' --filter main -a
+wrong 'in which file' --filter main -a
 bad 'can filter 2 ranges, not 3' --filter 1/1 --filter 2/1 --stop 3/1 ./spin
 bad 'no such program' --filter main ./none
 bad 'cannot do mtc_period=1' --pt mtc_period=1 ./spin
 bad 'has no nonsense' --pt nonsense ./spin
 bad 'cannot do ptw=1' --pt ptw ./spin
-bad 'value too big' --pt tsc=2 ./spin
-bad 'not a power of two' --size 5000 ./spin
-bad 'one of them' -a -p 1
-bad 'nothing to record' -q
+wrong 'value too big' --pt tsc=2 ./spin
+wrong 'not a power of two' --size 5000 ./spin
+wrong 'one of them' -a -p 1
+wrong 'nothing to record' -q
 bad 'there is no process 999999999' -p 999999999
 bad 'there is no thread 999999999' -t 999999999
-bad '--per-thread is for' -a --per-thread
+wrong '--per-thread is for' -a --per-thread
 bad './none: no such program' ./none
 
 # What --list says of machines that are files.

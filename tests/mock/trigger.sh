@@ -189,13 +189,15 @@ says 'a breakpoint, hit'
 wait $moves
 unset PMU_REFUSE
 
-# refused WHAT TEXT OPTION... COMMAND
-refused() {
-    what=$1 text=$2
-    shift 2
+# refused WHAT TEXT OPTION... COMMAND; wrong: the command line is.
+refused() { ends 1 "$@"; }
+wrong() { ends 2 none "$@"; }
+ends() {
+    status=$1 what=$2 text=$3
+    shift 3
     rm -f no.o
     PMU_REFUSE=$what timeout 100 $mock "$capture" -o no.o "$@" >out 2>err
-    [ $? -eq 1 ] && [ ! -e no.o ] && pass || fail "$what is not refused"
+    [ $? -eq "$status" ] && [ ! -e no.o ] && pass || fail "$what is not refused"
     says "$text"
 }
 refused 'uprobe,13' 'the trigger cannot be set: uprobes need rights, .* -no-pie' \
@@ -208,9 +210,9 @@ refused 'uprobe,13 break,13' 'kernel.perf_event_paranoid' --trigger slow ./spin
 refused 'uprobe,22 break,22' 'no instruction that the kernel can stop at' \
     --trigger slow ./spin
 refused none 'has no function nowhere' --trigger nowhere ./spin
-refused none 'not in the kernel' --trigger do_exit@kernel ./spin
-refused none 'one of them' --trigger slow --circular ./spin
-refused none 'an address has to be <offset>' --trigger 0x1000/5 ./spin
+wrong 'not in the kernel' --trigger do_exit@kernel ./spin
+wrong 'one of them' --trigger slow --circular ./spin
+wrong 'an address has to be <offset>' --trigger 0x1000/5 ./spin
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]
