@@ -42,8 +42,9 @@ static const char help[] =
     "                            --edges and --drcov do without it.\n"
     "  --strict                  status 1 if anything is lost.\n"
     "\n"
-    "A <file> may be - for the standard input or output. What was decoded, and\n"
-    "what is lost, is said on standard error, in one line.\n"
+    "A <file> may be - for the standard input or output. What one that is\n"
+    "written was before is kept as <file>.old. What was decoded, and what is\n"
+    "lost, is said on standard error, in one line.\n"
     "\n"
     "Example: ptcov --elf program --bitmap - trace.pt >bitmap\n";
 
@@ -173,23 +174,23 @@ static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
 
 /* ---- files to write ---- */
 
+static int cannot_write(const tool_args *args, const char *name)
+{
+    fprintf(stderr, "%s: cannot write %s: %s.\n", args->program, name,
+            strerror(errno));
+    return 1;
+}
+
 static FILE *create(const tool_args *args, const char *name)
 {
-    FILE *f = strcmp(name, "-") == 0 ? stdout : fopen(name, "wb");
-    if (!f)
-        fprintf(stderr, "%s: cannot write %s: %s.\n", args->program, name,
-                strerror(errno));
+    FILE *f = tool_create(name);
+    if (!f) cannot_write(args, name);
     return f;
 }
 
 static int finish(const tool_args *args, const char *name, FILE *f)
 {
-    int failed = ferror(f);
-    if (f == stdout) return tool_end(args, 0);
-    failed |= fclose(f);
-    if (failed)
-        fprintf(stderr, "%s: cannot write %s.\n", args->program, name);
-    return failed != 0;
+    return tool_close(f) ? cannot_write(args, name) : 0;
 }
 
 static int write_bitmap(const tool_args *args, const options *opt,
@@ -469,20 +470,22 @@ static int add_code(tool_args *args, options *opt, const char *word)
 {
     const char *text = tool_argument(args, word);
     image *const im = &opt->code;
-    const char *why;
+    const char *why = NULL;
+    int status = 0;
     if (!text) return args->wrong;
     if (strcmp(word, "--raw") == 0)
-        return code_add_raw(args, im, text) ? 1 : -1;
-    if (strcmp(word, "--elf") == 0)
-        return code_add_elf(args, im, text, NULL) ? 1 : -1;
-    if (strcmp(word, "--map") == 0)
-        return code_add_map(args, im, text)
-            || modules_add_maps(&opt->files, text) ? 1 : -1;
-    why = image_add_pages(im, NULL, text);
-    if (!why) return -1;
-    fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
-            word, text, why);
-    return 1;
+        status = code_add_raw(args, im, text);
+    else if (strcmp(word, "--elf") == 0)
+        status = code_add_elf(args, im, text, NULL);
+    else if (strcmp(word, "--map") == 0)
+        status = code_add_map(args, im, text)
+              || modules_add_maps(&opt->files, text);
+    else
+        why = image_add_pages(im, NULL, text);
+    if (why)
+        fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
+                word, text, why);
+    return why ? 1 : status ? status : -1;
 }
 
 static int set_name(tool_args *args, const char *word, const char **name)

@@ -76,7 +76,9 @@ static const char more_help[] =
     "\n"
     "<function> is a name, with parameters or without, or <file>:<name>.\n"
     "\n"
-    "~ is a guess. A file without times is measured in instructions.\n"
+    "~ is a guess. A file without times is measured in instructions. A <file>\n"
+    "that is written may be - for the standard output; what it was before is\n"
+    "kept as <file>.old.\n"
     "\n"
     "Example: ptprof --speedscope calls.json perf.data\n";
 
@@ -2242,7 +2244,7 @@ static int write_callgrind(ptprof *p)
     int failed;
     memset(&w, 0, sizeof w);
     w.in = p;
-    w.file = fopen(p->opt.callgrind, "w");
+    w.file = tool_create(p->opt.callgrind);
     if (!w.file) return -1;
     if (calltree_init(&edges)) out_of_memory(p);
     failed = add_edges(p, &edges);
@@ -2268,8 +2270,7 @@ static int write_callgrind(ptprof *p)
     calltree_free(&edges);
     free(w.lines);
     free(w.sites);
-    failed |= ferror(w.file);
-    return fclose(w.file) != 0 || failed ? -1 : 0;
+    return tool_close(w.file) || failed ? -1 : 0;
 }
 
 /* ---- --top ---- */

@@ -33,11 +33,15 @@ int code_add_raw(const tool_args *args, image *im, const char *text)
         char *file = tool_copy(text, (size_t) (colon - text));
         if (file) status = add_range(args, im, file, base);
         free(file);
+    } else if (args->wrong == 2) {
+        fprintf(stderr, "%s: --raw: %s: no address: <file>:<base>.\n",
+                args->program, text);
+        return args->wrong;
     } else {
         fprintf(stderr, "%s: failed to parse base address from '%s'.\n",
                 args->program, text);
     }
-    if (status)
+    if (status && args->wrong != 2)
         fprintf(stderr, "%s: --raw: failed to load '%s'.\n", args->program,
                 text);
     return status;

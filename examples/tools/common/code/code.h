@@ -1,7 +1,7 @@
 /* code.h: the options --raw, --elf and --map of tools that need traced code.
  *
  * Each adds what its argument names to an image, or prints why it cannot and
- * returns 1; success is 0.
+ * returns the exit status; success is 0.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef CODE_H

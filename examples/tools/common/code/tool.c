@@ -504,6 +504,18 @@ int tool_keep_old(const char *path)
     return error ? -1 : 0;
 }
 
+FILE *tool_create(const char *path)
+{
+    if (strcmp(path, "-") == 0) return stdout;
+    return tool_keep_old(path) ? NULL : fopen(path, "wb");
+}
+
+int tool_close(FILE *f)
+{
+    const int failed = ferror(f);
+    return (f == stdout ? fflush(f) : fclose(f)) || failed ? -1 : 0;
+}
+
 void tool_print(FILE *out, const char *text)
 {
     for (; *text; text++) {

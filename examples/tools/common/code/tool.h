@@ -108,6 +108,13 @@ char *tool_join(const char *folder, const char *name);
  * 0; -1 with errno. Prints nothing. */
 int tool_keep_old(const char *path);
 
+/* A file to write, or for - the standard output; what there was is kept as above.
+ * NULL with errno. */
+FILE *tool_create(const char *path);
+
+/* 0; -1: something could not be written. */
+int tool_close(FILE *f);
+
 /* Print a text that may be hostile: control bytes as \xNN. */
 void tool_print(FILE *out, const char *text);
 

@@ -382,12 +382,12 @@ int timeline_open(timeline *t, timeline_format format, const char *path,
     t->format = format;
     t->by_insn = by_insn;
     t->separator = "";
-    t->file = fopen(path, "wb");
+    t->file = tool_create(path);
     if (!t->file) return -1;
     if (format == TIMELINE_SPEEDSCOPE) {
         t->spool = tmpfile();
         if (t->spool) return 0;
-        fclose(t->file);
+        tool_close(t->file);
         return -1;
     }
     if (format == TIMELINE_PERFETTO)
@@ -575,8 +575,7 @@ int timeline_close(timeline *t, const char *(*text_of)(uint32_t, void *),
         speedscope_close(t, text_of, context);
         fclose(t->spool);
     }
-    if (ferror(t->file)) t->failed = 1;
-    if (fclose(t->file) != 0) t->failed = 1;
+    if (tool_close(t->file)) t->failed = 1;
     for (uint32_t i = 0; i < t->count; i++) {
         free(t->tracks[i].name);
         free(t->tracks[i].list);
