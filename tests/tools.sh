@@ -411,6 +411,28 @@ refuse 1 "ptxed: please specify --filter:addr3_a before --pt." \
     ptxed --pt run.pt --filter:addr3_a 1
 refuse 1 "ptxed: unknown option: --filter:addr4_a." ptxed --filter:addr4_a 1
 
+# --option=value, which libipt's tools refuse; and what they refuse stays so
+run 0 ptdump --cpu=6/94 --mtc-freq=3 --pevent:primary=small.pt --pevent:tsc-offset=-1 \
+    --no-offset --quiet small.pt </dev/null
+run 0 ptxed --insn-decoder --no-inst --raw=code.bin:0x1000 --filter:addr0_cfg=0 \
+    --pt=run.pt:0-0x1c <<'END'
+0000000000001000
+0000000000001002
+0000000000001004
+0000000000001005
+000000000000100c
+[end of trace]
+END
+refuse 1 "ptdump: --mtc-freq: bad argument: x." ptdump --mtc-freq=x small.pt
+refuse 1 "ptdump: --cpu: missing argument." ptdump --cpu= small.pt
+refuse 1 "ptdump: unknown option: --bad=1." ptdump --bad=1 small.pt
+refuse 1 "ptdump: unknown option: --quiet=1." ptdump --quiet=1 small.pt
+refuse 1 "ptdump: unknown option: --help=1." ptdump --help=1
+refuse 1 "ptxed: unknown option: --version=." ptxed --version=
+refuse 1 "ptxed: unknown option: --no-inst=1." ptxed --no-inst=1 --pt run.pt
+refuse 1 "ptxed: --filter:addr3_cfg: value too big: 16." \
+    ptxed --filter:addr3_cfg=16
+
 for tool in ptdump ptxed; do
     for option in --help -h; do
         if $tool $option | head -3 | tr '\n' '|' |

@@ -554,8 +554,7 @@ static int parse_option(tool_args *args, options *opt, const char *word)
         return tool_number(args, word, 32, &opt->cpuid_ebx);
     status = sideband_option(args, opt->sideband, word, NULL);
     if (status) return status < 0 ? 0 : status;
-    fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-    return 1;
+    return tool_unknown(args, word);
 }
 
 /* Read the command line: -1 to go on, else the exit status. */
@@ -564,8 +563,10 @@ static int parse(tool_args *args, options *opt)
     const char *word;
     int status = 0;
     while (status == 0
-           && (word = tool_option(args, help, &opt->file, &status)))
+           && (word = tool_option(args, help, &opt->file, &status))) {
         status = parse_option(args, opt, word);
+        if (status == 0 && args->value) status = tool_unknown(args, word);
+    }
     return status;
 }
 

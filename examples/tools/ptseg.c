@@ -202,8 +202,7 @@ static int parse_option(tool_args *args, options *opt, const char *word)
     if (strcmp(word, "--ranges") == 0) return !(opt->ranges = 1);
     if (strcmp(word, "--min-size") == 0)
         return tool_number(args, word, 64, &opt->min_size);
-    fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-    return 1;
+    return tool_unknown(args, word);
 }
 
 /* Read the command line: -1 to go on, else the exit status. */
@@ -212,8 +211,10 @@ static int parse(tool_args *args, options *opt)
     const char *word;
     int status = 0;
     while (status == 0
-           && (word = tool_option(args, help, &opt->file, &status)))
+           && (word = tool_option(args, help, &opt->file, &status))) {
         status = parse_option(args, opt, word);
+        if (status == 0 && args->value) status = tool_unknown(args, word);
+    }
     return status;
 }
 

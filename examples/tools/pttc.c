@@ -1911,6 +1911,10 @@ static int parse(tool_args *args, pttc *t)
     while (*args->next) {
         char *word = *args->next++;
         int status = 0;
+        if (strncmp(word, "--cpu=", 6) == 0) {
+            args->value = word + 6;
+            word[5] = 0;
+        }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
             return tool_help(args, help);
         if (strcmp(word, "--version") == 0) return tool_version(args);

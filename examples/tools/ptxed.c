@@ -983,6 +983,7 @@ static int parse_filter(tool_args *args, ptxed *x, const char *word)
     const char *what = word + 15;
     ipt_filter *filter = &x->opt.filter[word[13] - '0'];
     int kind = strcmp(what, "cfg") == 0;
+    const char *const text = args->value ? args->value : *args->next;
     uint64_t value;
     if (!kind && strcmp(what, "a") != 0 && strcmp(what, "b") != 0) return 0;
     if (tool_number(args, word, 64, &value)) return 1;
@@ -993,7 +994,7 @@ static int parse_filter(tool_args *args, ptxed *x, const char *word)
     }
     if (kind && value > 15) {
         fprintf(stderr, "%s: %s: value too big: %s.\n", args->program, word,
-                args->next[-1]);
+                text);
         return 1;
     }
     if (kind) filter->kind = value > IPT_FILTER_STOP ? 0 : (uint8_t) value;
@@ -1071,9 +1072,11 @@ static int set_number(tool_args *args, ptxed *x, const char *word)
 static int parse_option(tool_args *args, ptxed *x, const char *word)
 {
     int status;
-    if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-        return tool_help(args, help);
-    if (strcmp(word, "--version") == 0) return tool_version(args);
+    if (!args->value) {
+        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
+            return tool_help(args, help);
+        if (strcmp(word, "--version") == 0) return tool_version(args);
+    }
     if (strcmp(word, "--pt") == 0) return parse_pt(args, x);
     if (strcmp(word, "--raw") == 0) return parse_raw(args, x);
     if (strcmp(word, "--elf") == 0) return parse_elf(args, x);
@@ -1089,16 +1092,16 @@ static int parse_option(tool_args *args, ptxed *x, const char *word)
         status = sideband_option(args, &x->sideband, word,
                                  x->opt.verbose ? stdout : NULL);
     if (status != 0) return status;
-    fprintf(stderr, "%s: unknown option: %s.\n", args->program, word);
-    return 1;
+    return tool_unknown(args, word);
 }
 
 static int parse(tool_args *args, ptxed *x)
 {
     int status = -1;
     while (status < 0 && *args->next) {
-        const char *word = *args->next++;
+        const char *const word = tool_word(args);
         status = parse_option(args, x, word);
+        if (status < 0 && args->value) status = tool_unknown(args, word);
     }
 #ifndef HAVE_ZYDIS
     if (status < 0 && x->opt.check) {

@@ -20,6 +20,26 @@ tool_args tool_begin(int argc, char **argv, const char *name)
     return args;
 }
 
+const char *tool_word(tool_args *args)
+{
+    char *const word = *args->next++;
+    char *const equals = word[0] == '-' && word[1] == '-' ? strchr(word, '=')
+                                                          : NULL;
+    args->value = NULL;
+    if (equals) {
+        *equals = 0;
+        args->value = equals + 1;
+    }
+    return word;
+}
+
+int tool_unknown(const tool_args *args, const char *option)
+{
+    fprintf(stderr, "%s: unknown option: %s%s%s.\n", args->program, option,
+            args->value ? "=" : "", args->value ? args->value : "");
+    return args->wrong;
+}
+
 const char *tool_argument(tool_args *args, const char *option)
 {
     const char *word = args->value ? args->value : *args->next;
@@ -158,13 +178,14 @@ const char *tool_option(tool_args *args, const char *help, const char **file,
                         int *status)
 {
     const char *word;
-    while ((word = *args->next) != NULL) {
-        args->next++;
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+    while (*args->next) {
+        word = tool_word(args);
+        if (!args->value
+            && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
             *status = tool_help(args, help);
             return NULL;
         }
-        if (strcmp(word, "--version") == 0) {
+        if (!args->value && strcmp(word, "--version") == 0) {
             *status = tool_version(args);
             return NULL;
         }

@@ -41,6 +41,14 @@ typedef struct tool_file {
     size_t size;
 } tool_file;
 
+/* The next word of a tool with libipt's grammar. libipt knows no --option=value and
+ * no option with a =, so that the argument of one becomes args->value. */
+const char *tool_word(tool_args *args);
+
+/* Say that there is no such option; also if one was followed and args->value is
+ * left. Returns the exit status. */
+int tool_unknown(const tool_args *args, const char *option);
+
 /* The argument of `option`; NULL, with a message, if there is
  * none, it is empty or looks like an option. */
 const char *tool_argument(tool_args *args, const char *option);

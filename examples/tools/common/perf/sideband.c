@@ -54,7 +54,11 @@ static int print_option(sideband *s, const char *what)
 /* The next word, whatever it looks like. */
 static const char *any_word(tool_args *args, const char *option)
 {
-    const char *word = *args->next;
+    const char *word = args->value ? args->value : *args->next;
+    if (args->value) {
+        args->value = NULL;
+        return word;
+    }
     if (!word) {
         fprintf(stderr, "%s: %s: missing argument.\n", args->program, option);
         return NULL;
@@ -113,11 +117,12 @@ static int sample_config(tool_args *args, sideband *s, const char *option)
 /* The next word as a number that may be negative. */
 static int signed_number(tool_args *args, const char *option, int64_t *value)
 {
-    char *word = *args->next;
+    const char *word = args->value ? args->value : *args->next;
     int negative = word && word[0] == '-' && word[1] != '-';
     uint64_t number;
     int status;
-    if (negative) *args->next = word + 1;
+    if (negative && args->value) args->value++;
+    else if (negative) ++*args->next;
     status = tool_number(args, option, 63, &number);
     if (status) return status;
     *value = negative ? -(int64_t) number : (int64_t) number;
