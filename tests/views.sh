@@ -432,20 +432,26 @@ rest 2 in_browser
 
 # ---- callgrind ----
 
-if have callgrind_annotate valgrind; then
-    prof --callgrind "$tmp/x.callgrind" --by insn "$tmp/x.data"
+# annotated FOLDED OPTION...: callgrind_annotate's own costs are those of stacks.
+annotated() {
+    folded=$1
+    shift
+    prof --callgrind "$tmp/x.callgrind" --by insn "$@"
     callgrind_annotate --threshold=100 --auto=no "$tmp/x.callgrind" \
         >"$tmp/annotated" 2>&1
     awk '{n = $NF; sub(/ [0-9]+$/, ""); sub(/.*;/, ""); own[$0] += n}
-        END {for (f in own) print f, own[f]}' "$tmp/folded.insn" |
-        sort >"$tmp/want"
+        END {for (f in own) print f, own[f]}' "$folded" | sort >"$tmp/want"
     awk '/^ *[0-9,]+ \([ 0-9.]+%\)  [^:]*:/ {
             n = $1; gsub(/,/, "", n)
             sub(/^[^)]*\)  [^:]*:/, ""); sub(/ \[[^]]*\]$/, "")
-            if (n) print $0, n}' "$tmp/annotated" | sort >"$tmp/got"
+            if (n) print $0, n}' "$tmp/annotated" |
+        awk '{n = $NF; sub(/ [0-9]+$/, ""); own[$0] += n}
+            END {for (f in own) print f, own[f]}' | sort >"$tmp/got"
     if [ -s "$tmp/got" ] && diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
-    else fail_with "callgrind_annotate's costs" "$tmp/why"; fi
-fi
+    else fail_with "callgrind_annotate's costs: $*" "$tmp/why"; fi
+}
+! have callgrind_annotate valgrind ||
+    annotated "$tmp/folded.insn" "$tmp/x.data"
 
 # lines_of FILE: what functions of the program of two files below cost by line,
 # `FUNCTION FILE LINE COST`, and calls, `FUNCTION FILE LINE CALLEE CALLS COST`.
@@ -527,6 +533,98 @@ END
         >"$tmp/annotated" 2>&1
     if grep -q 's += leaf(i);' "$tmp/annotated"; then pass
     else fail_with "callgrind_annotate shows the source" "$tmp/annotated"; fi
+fi
+
+# ---- inlined functions ----
+
+if have addr2line binutils &&
+    echo '#include <elfutils/libdw.h>' | $CC -E - >/dev/null 2>&1; then
+    cat >"$tmp/nested.c" <<'END'
+#define APART __attribute__((noinline))
+#define INLINED static inline __attribute__((always_inline))
+static volatile int out;
+APART int below(int x)
+{
+    out = x;
+    return x * 5 + out;
+}
+INLINED int inner(int x)
+{
+    int y = below(x * 3);
+    return y + (y >> 3);
+}
+INLINED int outer(int x)
+{
+    int y = inner(x) + 1;
+    out = y;
+    return inner(y + x) ^ out;
+}
+APART int use(int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++) s += i % 3 ? outer(i) : inner(s);
+    return s;
+}
+int main(void)
+{
+    return use(20) + use(3) == 7;
+}
+END
+    $CC -O2 -g -w -static -o "$tmp/nested" "$tmp/nested.c" || exit 2
+    alone "$build/ptrecord" --quiet --perf-data "$tmp/nested.data" -- \
+        "$tmp/nested" >"$tmp/recorded" 2>&1
+    prof --inlined --folded "$tmp/nested.data" >"$tmp/folded.inlined"
+    # Which function each instruction is in, and what is inlined there.
+    "$build/ptflow" --quiet --insn --fields ip "$tmp/nested.data" |
+        sort | uniq -c >"$tmp/counts"
+    awk '{print $2}' "$tmp/counts" | addr2line -a -f -i -e "$tmp/nested" |
+        awk 'FILENAME == ARGV[1] {count[NR] = $1; next}
+            function tell() {if (line) sum[chain] += count[line]}
+            /^0x/ {tell(); line++; chain = ""; name = 1; next}
+            name {chain = $0 (chain == "" ? "" : ";") chain; name = 0; next}
+            {name = 1}
+            END {tell(); for (c in sum) print c, sum[c]}' "$tmp/counts" - |
+        awk '{
+            n = split($1, at, ";")
+            if (at[1] !~ /^(main|use|below)$/) next
+            for (i = 1; i <= n; i++)
+                printf "%s%s%s", (i > 1 ? ";" : ""), at[i], \
+                    (i > 1 ? " (inlined)" : "")
+            print "", $2
+        }' | sort >"$tmp/want"
+    awk '{
+            cost = $NF; sub(/ [0-9]+$/, "")
+            n = split($0, at, ";"); from = n
+            while (at[from] ~ / \(inlined\)$/) from--
+            if (at[from] !~ /^(main|use|below)$/) next
+            chain = at[from]
+            for (i = from + 1; i <= n; i++) chain = chain ";" at[i]
+            sum[chain] += cost
+        }
+        END {for (c in sum) print c, sum[c]}' "$tmp/folded.inlined" |
+        sort >"$tmp/got"
+    if grep -q 'use;outer (inlined);inner (inlined)' "$tmp/want" &&
+        diff "$tmp/want" "$tmp/got" >"$tmp/why"
+    then pass; else fail_with "--inlined, and addr2line" "$tmp/why"; fi
+    # What inlined functions call is below them.
+    if grep -q 'use;outer (inlined);inner (inlined);below [0-9]*$' \
+        "$tmp/folded.inlined" && ! grep -q 'use;below' "$tmp/folded.inlined"
+    then pass
+    else fail_with "what is below inlined functions" "$tmp/folded.inlined"; fi
+    # Nothing else changes.
+    prof --folded "$tmp/nested.data" | sort >"$tmp/want"
+    sed 's/;[^;]* (inlined)//g' "$tmp/folded.inlined" | awk '{
+            n = $NF; sub(/ [0-9]+$/, ""); sum[$0] += n}
+        END {for (s in sum) print s, sum[s]}' | sort >"$tmp/got"
+    if diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+    else fail_with "stacks without what is inlined" "$tmp/why"; fi
+    if command -v node >/dev/null; then
+        prof --inlined --chrome "$tmp/x.json" "$tmp/nested.data"
+        node "$tmp/chrome.js" inlined <"$tmp/x.json" >"$tmp/lines"
+        same "Chrome, with --inlined" inlined <"$tmp/lines"
+    fi
+    ! command -v callgrind_annotate >/dev/null ||
+        annotated "$tmp/folded.inlined" --inlined "$tmp/nested.data"
 fi
 
 # ---- in the terminal ----

@@ -52,6 +52,8 @@ static const char help[] =
     "                            other.\n"
     "  --folded                  print each stack in a line with its share, as\n"
     "                            flame graphs want it.\n"
+    "  --inlined                 inlined functions are frames, as DWARF says; their\n"
+    "                            calls are how often flow came there.\n"
     "  --join-parts              f.cold and f.part.0 count as f.\n"
     "  --histogram <function>    print how long its calls took, and the slowest\n"
     "                            one as a call tree.\n"
@@ -100,8 +102,9 @@ typedef struct options {
     uint8_t waits;
     uint8_t top;
     uint8_t lines;
-    uint8_t by_line; /* --lines, --callgrind or --top: costs of lines are asked for */
+    uint8_t by_line; /* --lines, --callgrind, --top, --inlined: costs of lines are asked for */
     uint8_t hot;
+    uint8_t inlined;
     uint8_t join; /* parts and their functions */
     uint8_t on_cpu;
     uint8_t ipc;
@@ -119,6 +122,7 @@ typedef struct open_call {
     uint32_t site;      /* where it is called; 0: not known */
     uint32_t part;      /* flow is in it, a part of this function; or 0 */
     uint8_t whole;      /* its beginning was seen */
+    uint8_t inlined;    /* into the call below it */
 } open_call;
 
 #define TURNS 16u
@@ -185,6 +189,7 @@ typedef struct thread {
     uint32_t in_part;    /* flow is in it, a part of the top frame's function;
                             0: in none; UINT32_MAX: not known */
     uint8_t has_parts;   /* flow was in one */
+    uint32_t in_chain;   /* ... in this chain of what is inlined; as in_part */
     uint64_t run;        /* see threads_who */
     uint8_t kind;        /* of the last instruction */
     uint8_t fault;       /* an event says that a page fault comes */
@@ -221,9 +226,10 @@ typedef struct thread {
 } thread;
 
 /* Notes of flow, by way of charge.h. ENTER, LEAVE: a function, and
- * stack_why, with AS_SIGNAL and AS_PART; PART: see enter_part; ROOT: a node;
+ * stack_why, with AS_SIGNAL and AS_PART; PART: see enter_part; CHAIN: functions
+ * that are inlined, a number of ptprof.chains; ROOT: a node;
  * BEFORE: an event's type; VALUE: which, and the value; TURN: a thread, and time; MARK: threads_loss. */
-enum { ENTER, LEAVE, PART, ROOT, BEFORE, VALUE, TURN, MARK };
+enum { ENTER, LEAVE, PART, CHAIN, ROOT, BEFORE, VALUE, TURN, MARK };
 enum { AS_SIGNAL = 256, AS_PART = 512 };
 
 /* What a line costs that is in a function. */
@@ -252,6 +258,7 @@ typedef struct known {
     uint32_t part; /* the part of that function; 0: it is in none */
     uint32_t pid;
     uint32_t line; /* of --lines: 1 + its index */
+    uint32_t chain; /* of --inlined: node of `chains` */
     uint8_t guest;
 } known;
 
@@ -265,6 +272,7 @@ struct ptprof {
     session session;
     names_table names;   /* of lines */
     calltree tree;       /* threads, then their functions */
+    calltree chains;     /* functions inlined into others, the outermost first */
     timeline timeline;
     functions_choice wanted;  /* --histogram */
     functions_choice callees; /* --callers */
@@ -381,6 +389,27 @@ static uint32_t joined(const ptprof *p, uint32_t function)
     return function;
 }
 
+#define CHAIN_MAX 64u
+
+/* The functions that are inlined at a place, as a node of `chains`; *inner is the
+ * innermost one, if there is one. */
+static uint32_t chain_of(ptprof *p, const session_place *place,
+                         uint32_t *inner)
+{
+    const char *names[CHAIN_MAX];
+    uint32_t node = CALLTREE_ROOT;
+    size_t n = place->in ? lines_inlined(&p->session.lines, place->in,
+                                         place->in_offset, names, CHAIN_MAX)
+                         : 0;
+    while (n > 0) {
+        char text[SYMBOL];
+        snprintf(text, sizeof text, "%.4000s (inlined)", names[--n]);
+        *inner = add_label(p, text);
+        node = calltree_child(&p->chains, node, *inner);
+    }
+    return node;
+}
+
 /* Ask the session. */
 static void find_out(const thread *t, known *k, uint64_t ip)
 {
@@ -406,6 +435,7 @@ static void find_out(const thread *t, known *k, uint64_t ip)
     k->function.name = place.is_part ? joined(p, place.whole) : own;
     k->function.start = place.name && strcmp(place.name, "_start") == 0;
     k->part = own != k->function.name ? own : 0;
+    k->chain = p->opt.inlined ? chain_of(p, &place, &own) : CALLTREE_ROOT;
     k->line = p->opt.by_line ? line_of(p, &place, own) : 0;
 }
 
@@ -696,6 +726,7 @@ static void enter(thread *t, uint32_t name, uint64_t how)
     call = &t->calls[depth];
     call->node = is_joined ? t->calls[depth - 1].node : calltree_child(
         &p->tree, depth ? t->calls[depth - 1].node : t->root, name);
+    call->inlined = 0;
     call->part = 0;
     call->begin = cost_of(t);
     call->site = is_joined || !depth ? 0
@@ -778,6 +809,34 @@ static void enter_part(thread *t, uint32_t part)
     if (!t->instance_top) return;
     t->instance_node = calltree_child(&t->instance, call->instance, part);
     t->instance.list[t->instance_node].calls += (uint64_t) enters;
+}
+
+/* What was inlined into the top call ends, above a depth. */
+static void leave_inlined(thread *t, size_t depth, uint64_t how)
+{
+    while (t->depth > depth && t->calls[t->depth - 1].inlined)
+        leave(t, t->in->tree.list[t->calls[t->depth - 1].node].name, how);
+}
+
+/* Flow is in these functions that are inlined into the top call: leave those that
+ * are not among them, enter those that are to come. */
+static void enter_chain(thread *t, uint32_t chain)
+{
+    const calltree_node *const list = t->in->chains.list;
+    uint32_t names[CHAIN_MAX];
+    size_t count = 0, same = 0, base = t->depth;
+    for (; chain && count < CHAIN_MAX; chain = list[chain].parent)
+        names[CHAIN_MAX - ++count] = list[chain].name;
+    while (base && t->calls[base - 1].inlined) base--;
+    while (same < count && base + same < t->depth
+           && t->in->tree.list[t->calls[base + same].node].name
+                  == names[CHAIN_MAX - count + same])
+        same++;
+    leave_inlined(t, base + same, STACK_TAIL);
+    for (; same < count; same++) {
+        enter(t, names[CHAIN_MAX - count + same], STACK_TAIL);
+        t->calls[t->depth - 1].inlined = 1;
+    }
 }
 
 /* ---- gaps: time without instructions ---- */
@@ -944,7 +1003,11 @@ static void on_note(const charge_part *n, void *user)
     if (n->what == ENTER || n->what == LEAVE || n->what == ROOT) close_gap(t);
     switch (n->what) {
     case ENTER: enter(t, n->number, n->value); break;
-    case LEAVE: leave(t, n->number, n->value); break;
+    case LEAVE:
+        leave_inlined(t, 0, n->value);
+        leave(t, n->number, n->value);
+        break;
+    case CHAIN: enter_chain(t, n->number); break;
     case PART: enter_part(t, n->number); break;
     case ROOT: t->root = t->node = n->number; break;
     case BEFORE: show_before(t, ipt_evt_name((uint8_t) n->number)); break;
@@ -971,7 +1034,7 @@ static const charge_config charge_views = {on_spend, on_note, on_stop, on_go};
 static void on_enter(stack *s, stack_frame *frame, stack_why why)
 {
     thread *const t = (thread *) s->user;
-    t->in_part = 0;
+    t->in_part = t->in_chain = 0;
     charge_note(&t->charge, ENTER, frame->function.name,
                 (unsigned) why | (frame->kind == STACK_SIGNAL ? AS_SIGNAL : 0)
                 | (frame->function.split ? AS_PART : 0), 0);
@@ -983,6 +1046,7 @@ static void on_leave(stack *s, stack_frame *frame, stack_why why)
     if (why == STACK_ENDED && s->frames.count == 1 && t->execs < UINT8_MAX)
         t->execs++;
     t->in_part = t->has_parts ? UINT32_MAX : 0; /* as it was before */
+    t->in_chain = UINT32_MAX;
     charge_note(&t->charge, LEAVE, frame->function.name, (unsigned) why,
                 0);
 }
@@ -1212,9 +1276,19 @@ static void find_part(thread *t, uint64_t ip)
     t->has_parts |= part != 0;
 }
 
+static void find_chain(thread *t, uint64_t ip)
+{
+    const uint32_t chain = known_at(t, ip)->chain;
+    if (chain == t->in_chain) return;
+    charge_note(&t->charge, CHAIN, chain, 0, 0);
+    t->in_chain = chain;
+    t->in_part = UINT32_MAX; /* a part is below what is inlined */
+}
+
 static void run_block(thread *t, const ipt_block *b)
 {
     if (stack_flow(&t->stack, b)) out_of_memory(t->in);
+    if (t->in->opt.inlined) find_chain(t, b->ip);
     find_part(t, b->ip);
     charge_run(&t->charge, b->count,
                t->in->opt.by_line ? known_at(t, b->ip)->line : 0);
@@ -2552,6 +2626,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->waits = 1;
     } else if (strcmp(word, "--lines") == 0) {
         o->lines = 1;
+    } else if (strcmp(word, "--inlined") == 0) {
+        o->inlined = 1;
     } else if (strcmp(word, "--join-parts") == 0) {
         o->join = 1;
     } else if (strcmp(word, "--on-cpu") == 0) {
@@ -2688,6 +2764,7 @@ static void free_all(ptprof *p)
     direct_free(&p->direct);
     calltree_free(&p->tree);
     calltree_free(&p->waits);
+    calltree_free(&p->chains);
     calltree_free(&p->every);
     calltree_free(&p->slowest);
     names_free(&p->names);
@@ -2709,6 +2786,7 @@ int main(int argc, char **argv)
     p.opt.min = 5;
     session_init(&p.session, &args, &config, &p);
     if (calltree_init(&p.tree) || calltree_init(&p.waits)
+        || calltree_init(&p.chains)
         || calltree_init(&p.every)
         || calltree_init(&p.slowest))
         out_of_memory(&p);
@@ -2717,7 +2795,8 @@ int main(int argc, char **argv)
                            &p.opt.file);
     if (status < 0) {
         if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
-        p.opt.by_line = p.opt.lines || p.opt.callgrind || p.opt.top;
+        p.opt.by_line = p.opt.lines || p.opt.callgrind || p.opt.top
+                     || p.opt.inlined;
         config.insn = p.opt.by_line; /* a block may have many lines */
         if (!p.opt.flat && !p.opt.callers && !p.opt.waits && !p.opt.top
             && !p.opt.folded

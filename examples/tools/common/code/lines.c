@@ -243,6 +243,31 @@ int lines_find(lines *l, const files_file *file, uint64_t offset,
     return 1;
 }
 
+size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
+                     const char **names, size_t max)
+{
+    struct lines_of *const f = get_file(l, file);
+    const uint64_t address = f ? address_of(f, offset) : 0;
+    Dwarf_Die *const unit = address ? unit_at(f, address) : NULL;
+    Dwarf_Die *inner = NULL;
+    Dwarf_Die *scopes = NULL;
+    int count = unit ? dwarf_getscopes(unit, address, &inner) : 0;
+    size_t n = 0;
+    /* Around what is inlined these are where it was defined, not where it is. */
+    if (count > 0) count = dwarf_getscopes_die(inner, &scopes);
+    free(inner);
+    for (int i = 0; i < count && n < max; i++) {
+        const int tag = dwarf_tag(&scopes[i]);
+        if (tag == DW_TAG_subprogram) break;
+        if (tag != DW_TAG_inlined_subroutine) continue;
+        names[n] = dwarf_diename(&scopes[i]);
+        if (!names[n]) names[n] = "?";
+        n++;
+    }
+    free(scopes);
+    return n;
+}
+
 #else
 
 void lines_free(lines *l)
@@ -255,6 +280,13 @@ int lines_find(lines *l, const files_file *file, uint64_t offset,
 {
     (void) l, (void) file, (void) offset;
     memset(place, 0, sizeof *place);
+    return 0;
+}
+
+size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
+                     const char **names, size_t max)
+{
+    (void) l, (void) file, (void) offset, (void) names, (void) max;
     return 0;
 }
 #endif

@@ -36,4 +36,9 @@ void lines_free(lines *l);
 int lines_find(lines *l, const files_file *file, uint64_t offset,
                lines_place *place);
 
+/* The functions that were inlined there, the innermost first: at most `max` of
+ * their names, those around them are left out. How many. */
+size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
+                     const char **names, size_t max);
+
 #endif /* LINES_H */
