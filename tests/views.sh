@@ -535,6 +535,52 @@ END
     else fail_with "callgrind_annotate shows the source" "$tmp/annotated"; fi
 fi
 
+# ---- QEMU ----
+
+# Code that QEMU executed has the names of its files, as long as these have it.
+in_qemu() {
+    qemu-x86_64 --help 2>&1 | grep -q plugin || {
+        skip "no qemu-x86_64 with plugins (Debian 12's qemu-user)"
+        return
+    }
+    cat >"$tmp/calls.c" <<'END'
+__attribute__((noinline)) int leaf(int x) {return x * 3;}
+__attribute__((noinline)) int work(int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++) s += leaf(i);
+    return s;
+}
+int main(void) {return work(100) + work(200) == 7;}
+END
+    $CC -O1 -w -o "$tmp/calls" "$tmp/calls.c" &&
+        $CC -O2 -w -shared -fPIC -o "$tmp/qplugin.so" tests/truth/qplugin.c ||
+        exit 2
+    mkdir "$tmp/q"
+    timeout 100 qemu-x86_64 -seed 1 -plugin "$tmp/qplugin.so,out=$tmp/q" \
+        "$tmp/calls" >"$tmp/said" 2>&1
+    "$build/ptrecord" --quiet --perf-data "$tmp/q.data" --qemu "$tmp/q" \
+        >"$tmp/said" 2>&1 || fail_with "ptrecord --qemu" "$tmp/said"
+    prof --flat --min 0 "$tmp/q.data" | awk '$5 ~ /^(leaf|work|main)$/ {
+        print $4, $5}' | sort >"$tmp/got"
+    if printf '1 main\n2 work\n300 leaf\n' | diff - "$tmp/got" >"$tmp/why" &&
+        prof --flat --min 0 "$tmp/q.data" | grep -q ' _dl_relocate_object'
+    then pass; else fail_with "functions of QEMU's recordings" "$tmp/why"; fi
+    count=$("$build/ptflow" --quiet --fields ip "$tmp/q.data" | cksum)
+    # Another byte of work (where it begins) is another file.
+    at=$(nm "$tmp/calls" | awk '$3 == "work" {print $1}')
+    printf '\314' | dd of="$tmp/calls" bs=1 seek=$((0x$at)) conv=notrunc \
+        2>"$tmp/said"
+    "$build/ptrecord" --quiet --perf-data "$tmp/q.data" --qemu "$tmp/q" \
+        >"$tmp/said" 2>&1
+    prof --flat --min 0 "$tmp/q.data" >"$tmp/got"
+    if [ "$count" = "$("$build/ptflow" --quiet --fields ip "$tmp/q.data" |
+        cksum)" ] && ! grep -q ' work$' "$tmp/got" &&
+        grep -q ' _dl_relocate_object' "$tmp/got"; then pass
+    else fail_with "a file that has changed since QEMU ran it" "$tmp/got"; fi
+}
+in_qemu
+
 # ---- inlined functions ----
 
 if have addr2line binutils &&

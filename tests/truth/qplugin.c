@@ -9,6 +9,8 @@
  *                (8), size, 1 if its translation block ends with it, its bytes
  *                (15). Its index is its number. Code that changes gets new
  *                numbers.
+ *     maps       /proc/self/maps at the end: which files the code is of, where
+ *                QEMU has the program's addresses as they are.
  *     N.run      one file for each thread: pairs of 32 bit, a number and a
  *                count: that many instructions ran, numbered one by one.
  *
@@ -171,6 +173,19 @@ static void finish(thread *t)
     fclose(t->f);
 }
 
+static void copy_maps(void)
+{
+    FILE *from = fopen("/proc/self/maps", "rb");
+    FILE *to = create("maps");
+    int c;
+
+    while (from && (c = getc(from)) != EOF)
+        putc(c, to);
+    if (from)
+        fclose(from);
+    fclose(to);
+}
+
 static void finish_all(void)
 {
     FILE *f;
@@ -182,6 +197,7 @@ static void finish_all(void)
     f = create("code.bin");
     fwrite(codes, sizeof(*codes), code_count, f);
     fclose(f);
+    copy_maps();
 }
 
 static thread *new_thread(unsigned vcpu)

@@ -1,12 +1,16 @@
 /* qemu.c: see qemu.h.
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "qemu.h"
+#include "../code/below.h"
+#include "../code/tool.h"
 #include "ipt.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAGE 4096u
 #define BAD                                                                    \
@@ -27,7 +31,17 @@ typedef struct page {
     uint64_t base;
     uint8_t bytes[PAGE];
     uint8_t known[PAGE]; /* which of them were seen */
+    const char *name;    /* a file that has them; NULL: ours, */
+    uint64_t offset;     /* ... there */
 } page;
+
+/* A line of `maps`. */
+typedef struct mapping {
+    uint64_t first;
+    uint64_t end;
+    uint64_t offset;
+    char *name;
+} mapping;
 
 typedef struct qemu_program {
     struct qemu_program *next;
@@ -35,6 +49,8 @@ typedef struct qemu_program {
     uint32_t count;
     page *pages; /* by address */
     size_t page_count;
+    mapping *maps;
+    size_t map_count;
     struct thread *threads; /* the first one makes the others */
     uint32_t thread_count;
     uint32_t begun;
@@ -179,6 +195,69 @@ static void load_code(const qemu_config *config, program *p, const char *folder)
     free(entries);
 }
 
+/* ---- whose code it is ---- */
+
+static void load_maps(const qemu_config *config, program *p, const char *folder)
+{
+    FILE *f = open_file(folder, "maps");
+    char line[4200];
+
+    while (f && fgets(line, sizeof(line), f)) {
+        mapping m;
+        int at = 0;
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %*s %" SCNx64 " %*s %*s %n",
+                   &m.first, &m.end, &m.offset, &at) != 3
+            || line[at] != '/')
+            continue;
+        line[strcspn(line, "\n")] = 0;
+        m.name = strdup(line + at);
+        if (!m.name || !tool_grow(&p->maps, p->map_count + 1, sizeof(m)))
+            config->fail("out of memory");
+        p->maps[p->map_count++] = m;
+    }
+    if (f)
+        fclose(f);
+}
+
+/* Does the file that is mapped there have what ran? */
+static int has_page(const mapping *m, const page *at)
+{
+    const uint64_t offset = m->offset + (at->base - m->first);
+    uint8_t bytes[PAGE];
+    uint64_t size;
+    ssize_t n;
+    size_t i;
+    const int fd = below_open("/", m->name, &size);
+
+    if (fd < 0)
+        return 0;
+    n = pread(fd, bytes, PAGE, (off_t) offset);
+    close(fd);
+    for (i = 0; i < PAGE; i++)
+        if (at->known[i] && ((ssize_t) i >= n || bytes[i] != at->bytes[i]))
+            return 0;
+    return 1;
+}
+
+/* Find the file of each page. `elf` has the others, one after the other. */
+static void find_files(program *p, const char *elf)
+{
+    size_t i, k;
+
+    for (i = 0; i < p->page_count; i++) {
+        page *at = &p->pages[i];
+        at->name = elf;
+        at->offset = (i + 1) * PAGE;
+        for (k = 0; k < p->map_count; k++) {
+            const mapping *m = &p->maps[k];
+            if (at->base < m->first || at->base >= m->end || !has_page(m, at))
+                continue;
+            at->name = m->name;
+            at->offset = m->offset + (at->base - m->first);
+        }
+    }
+}
+
 /* The code as a file: an ELF header, which is all that perf looks at, and the
  * pages. */
 static void write_code(const qemu_config *config, const program *p,
@@ -207,9 +286,9 @@ static void write_code(const qemu_config *config, const program *p,
         config->fail("cannot write %s", elf);
 }
 
-/* One mapping for pages that follow each other. */
+/* One mapping for pages that follow each other, in memory and in a file. */
 static void say_maps(const qemu_config *config, const program *p,
-                     const machine_thread *t, const char *elf)
+                     const machine_thread *t)
 {
     size_t from = 0;
     size_t i;
@@ -217,15 +296,17 @@ static void say_maps(const qemu_config *config, const program *p,
     for (i = 1; i <= p->page_count; i++) {
         perfwrite_map map;
         if (i < p->page_count
-            && p->pages[i].base == p->pages[i - 1].base + PAGE)
+            && p->pages[i].base == p->pages[i - 1].base + PAGE
+            && p->pages[i].offset == p->pages[i - 1].offset + PAGE
+            && strcmp(p->pages[i].name, p->pages[i - 1].name) == 0)
             continue;
         memset(&map, 0, sizeof(map));
         map.base = p->pages[from].base;
         map.size = (i - from) * PAGE;
-        map.offset = (from + 1) * PAGE;
+        map.offset = p->pages[from].offset;
         map.prot = 5;  /* read, execute */
         map.flags = 2; /* private */
-        map.name = elf;
+        map.name = p->pages[from].name;
         machine_map(config->m, t, &map);
         from = i;
     }
@@ -326,6 +407,8 @@ qemu_program *qemu_add(const qemu_config *config, qemu_program *others,
 
     p->next = others;
     load_code(config, p, folder);
+    load_maps(config, p, folder);
+    find_files(p, elf);
     write_code(config, p, elf);
     p->random = config->seed + pid;
     for (i = 0;; i++) {
@@ -355,7 +438,7 @@ qemu_program *qemu_add(const qemu_config *config, qemu_program *others,
     begin_next(config, p);
     machine_comm(config->m, &p->threads[0].m,
                  name && name[1] ? name + 1 : folder, 1);
-    say_maps(config, p, &p->threads[0].m, elf);
+    say_maps(config, p, &p->threads[0].m);
     return p;
 }
 
@@ -366,6 +449,9 @@ void qemu_free(qemu_program *programs)
         programs = p->next;
         free(p->code);
         free(p->pages);
+        while (p->map_count)
+            free(p->maps[--p->map_count].name);
+        free(p->maps);
         free(p->threads);
         free(p);
     }
