@@ -535,6 +535,82 @@ END
     else fail_with "callgrind_annotate shows the source" "$tmp/annotated"; fi
 fi
 
+# ---- code without a file ----
+
+# Functions that are made while others run, in one page, in the next one; with
+# "mapped", once more where the first ones were; "bad": where one has run.
+cat >"$tmp/made.c" <<'END'
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+typedef int function(int);
+static int make_and_call(char *to, char add, int times)
+{
+    char code[] = {(char) 0x8d, 0x47, add, (char) 0xc3}; /* lea eax, [rdi+add] */
+    function *f;
+    int sum = 0;
+    memcpy(to, code, sizeof code);
+    memcpy(&f, &to, sizeof f);
+    for (int i = 0; i < times; i++) sum += f(i);
+    return sum;
+}
+int main(int argc, char **argv)
+{
+    const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *const m = mmap(0, 8192, 7, flags, -1, 0);
+    int sum = make_and_call(m, 1, 10) + make_and_call(m + 64, 2, 20)
+        + make_and_call(m + 4096, 3, 30);
+    if (argc > 1 && *argv[1] == 'b') sum += make_and_call(m, 4, 40);
+    if (argc > 1 && *argv[1] == 'm') {
+        munmap(m, 8192);
+        if (mmap(m, 4096, 7, flags | MAP_FIXED, -1, 0) != m) return 1;
+        sum += make_and_call(m, 5, 50);
+    }
+    return sum == 0;
+}
+END
+$CC -O1 -w -static -o "$tmp/made" "$tmp/made.c" || exit 2
+
+# made CALLS OPTION... -- ARGUMENT...: so many calls of made code, each of two
+# instructions, and nothing is lost. (A gap may hide a call from ptprof.)
+made() {
+    calls=$1
+    shift
+    rm -f "$tmp"/made.data*
+    alone "$build/ptrecord" --quiet --perf-data "$tmp/made.data" "$@" \
+        >"$tmp/recorded" 2>&1
+    "$build/ptflow" --quiet --insn --fields dso,kind "$tmp/made.data" \
+        2>"$tmp/why" | awk -v calls="$calls" '
+            /made[.]data.*[.]code/ {all++; returns += $NF == "ret"}
+            END {print all, returns; exit all != 2 * calls || returns != calls}
+        ' >>"$tmp/why"
+    if [ $? -eq 0 ] && ! grep lost "$tmp/why"; then pass
+    else fail_with "made code: $*" "$tmp/why"; fi
+}
+made 60 -- "$tmp/made"
+made 60 --time tsc -- "$tmp/made"
+made 110 --time cyc -- "$tmp/made" mapped
+
+# cannot TEXT OPTION...: ptrecord does not record that.
+cannot() {
+    text=$1
+    shift
+    alone "$build/ptrecord" --quiet --perf-data "$tmp/cannot.data" "$@" \
+        >"$tmp/recorded" 2>&1
+    if [ $? -ne 0 ] && grep -q -e "$text" "$tmp/recorded"; then pass
+    else fail_with "made code: $*" "$tmp/recorded"; fi
+}
+cannot 'other code.*--time' -- "$tmp/made" mapped
+cannot 'changed after it was executed' --time cyc -- "$tmp/made" bad
+
+# A compiler that writes its code down itself needs no file.
+$CC -O1 -w -static -o "$tmp/jit" tests/programs/jit.c || exit 2
+(cd "$tmp" && alone "$build/ptrecord" --quiet --time cyc \
+    --perf-data jit.data -- ./jit) >"$tmp/recorded" 2>&1
+count=$(find "$tmp" -name 'jit.data*.code' | wc -l)
+if [ "$count" -eq 0 ] && prof --flat --min 0 "$tmp/jit.data" | grep -q ' jit '
+then pass; else fail "a jitdump file, and $count of ours"; fi
+
 # ---- QEMU ----
 
 # Code that QEMU executed has the names of its files, as long as these have it.

@@ -33,7 +33,9 @@
  * With --perf-data FILE all threads of the command and of the processes it
  * makes are recorded, with forks, execs and signals, into a perf.data that perf
  * reads. There is a queue of trace for each thread; with --cpus N one for each
- * of N processors, which the threads share. With -o DIR there are, too,
+ * of N processors, which the threads share. Pages of code that no file has, of a
+ * JIT compiler without jitdump file, are in FILE.PID.code. With -o DIR there are,
+ * too,
  *
  *     DIR/TID.u64  what each thread executed, as in ips.u64
  *     DIR/TID.calls  with --calls: for each CALL, but to the next instruction,
@@ -85,6 +87,8 @@ int main(void)
 #include "common/code/files.h"
 #include "common/record/machine.h"
 #include "common/record/process.h"
+#include "common/code/jitdump.h"
+#include "common/record/codefile.h"
 #include "common/record/qemu.h"
 #include "common/code/options.h"
 #include <errno.h>
@@ -641,6 +645,39 @@ static void mapped(process *p, const process_region *r)
     machine_map(&rec.machine, &t->m, &map);
 }
 
+/* Code of a JIT compiler that does not write it down itself: a page of it is in a
+ * file of ours from here on. */
+static void unfiled(process *p, process_page *page)
+{
+    const task *t = (const task *) p->context;
+    char path[4096];
+    char folder[4096 - 64];
+    perfwrite_map map;
+        size_t i;
+
+    for (i = 0; i < p->region_count; i++)
+        if (jitdump_is_name(p->regions[i].name))
+            return;
+    if (page->was_kept && !page->kept && !(rec.config.gen.flags & IPT_GEN_TSC))
+        fail("there was other code at %" PRIx64 " before: record with --time",
+             page->base);
+    if (!realpath(rec.perf_data, folder))
+        fail("cannot find %s: %s", rec.perf_data, strerror(errno));
+    snprintf(path, sizeof(path), "%s.%d.code", folder, (int) p->pid);
+    page->kept = codefile_put(path, &p->kept, page->kept, page->bytes);
+    if (!page->kept)
+        fail("cannot write %s: %s", path, strerror(errno));
+    page->was_kept = 1;
+    memset(&map, 0, sizeof(map));
+    map.base = page->base;
+    map.size = PROCESS_PAGE;
+    map.offset = page->kept;
+    map.prot = PROT_READ | PROT_EXEC;
+    map.flags = MAP_PRIVATE;
+    map.name = path;
+    machine_code(&rec.machine, &t->m, &map);
+}
+
 static void read_maps(task *t)
 {
     t->p->context = t;
@@ -651,8 +688,8 @@ static void read_maps(task *t)
 
 static process *new_process(pid_t pid)
 {
-    static const process_config for_perf = {fail, mapped};
-    static const process_config for_folder = {fail, NULL};
+    static const process_config for_perf = {fail, mapped, unfiled};
+    static const process_config for_folder = {fail, NULL, NULL};
     process *p = (process *) calloc(1, sizeof(*p));
 
     if (!p) {

@@ -785,6 +785,13 @@ void machine_map(machine *m, const machine_thread *t, const perfwrite_map *map)
     perfwrite_mmap(m->config.out, &who, map);
 }
 
+void machine_code(machine *m, const machine_thread *t, const perfwrite_map *map)
+{
+    const perfwrite_who who = who_at(m, t, t->cpu, present_of(m, t));
+
+    perfwrite_mmap(m->config.out, &who, map);
+}
+
 void machine_comm(machine *m, const machine_thread *t, const char *name,
                   int exec)
 {

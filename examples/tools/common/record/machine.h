@@ -164,6 +164,10 @@ void machine_wait(machine *m, machine_thread *t);
 void machine_ready(machine *m, machine_thread *t, uint64_t later);
 void machine_exit(machine *m, machine_thread *t);
 void machine_map(machine *m, const machine_thread *t, const perfwrite_map *map);
+
+/* ... has code that is about to run, and was there before. */
+void machine_code(machine *m, const machine_thread *t,
+                  const perfwrite_map *map);
 void machine_comm(machine *m, const machine_thread *t, const char *name,
                   int exec);
 

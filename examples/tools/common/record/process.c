@@ -240,6 +240,31 @@ static process_page *new_page(process *p, uint64_t base, const uint8_t *bytes)
     return page;
 }
 
+/* Has an instruction changed that was executed? */
+static int has_changed(const process_page *page, const uint8_t *bytes)
+{
+    size_t i, n;
+
+    for (i = 0; i < PAGE; i++) {
+        n = page->info[i].size;
+        if (n && memcmp(page->bytes + i, bytes + i, n < PAGE - i ? n : PAGE - i))
+            return 1;
+    }
+    return 0;
+}
+
+/* Is its code in no file that will be there? The kernel's pages are in none, and
+ * readers have them. */
+static int is_unfiled(const process_region *r)
+{
+    const size_t n = strlen(r->name);
+
+    return n == 0 || strcmp(r->name, "[heap]") == 0
+           || strncmp(r->name, "[stack", 6) == 0
+           || strncmp(r->name, "[anon:", 6) == 0
+           || (n > 10 && strcmp(r->name + n - 10, " (deleted)") == 0);
+}
+
 /* The page at base as it is now, or NULL if there is none that can be read.
  * Whatever the kernel did may have changed it: it is compared then. */
 static process_page *find_page(process *p, pid_t tid, uint64_t base)
@@ -248,6 +273,7 @@ static process_page *find_page(process *p, pid_t tid, uint64_t base)
     process_page **slot;
     process_page *page;
     process_region *r;
+    int is_new;
 
     if (p->last && p->last->base == base && p->last->epoch == p->epoch)
         return p->last;
@@ -259,17 +285,22 @@ static process_page *find_page(process *p, pid_t tid, uint64_t base)
         return p->last = page;
     if (!process_read(tid, base, bytes, PAGE))
         return NULL;
+    is_new = !page || page->stale;
     if (!page) {
         page = *slot = new_page(p, base, bytes);
     } else if (memcmp(page->bytes, bytes, PAGE)) {
-        if (!page->stale)
+        is_new = 1;
+        if (page->stale)
+            page->kept = 0;
+        if (!page->stale && has_changed(page, bytes))
             p->config->fail(
                 "the code at %" PRIx64 " changed after it was executed: it was "
                 "mapped anew or the program writes code; this cannot be "
                 "recorded",
                 base);
         memcpy(page->bytes, bytes, PAGE);
-        memset(page->info, 0, sizeof(page->info));
+        if (page->stale)
+            memset(page->info, 0, sizeof(page->info));
     }
     page->stale = 0;
     r = find_region(p, tid, base);
@@ -277,6 +308,8 @@ static process_page *find_page(process *p, pid_t tid, uint64_t base)
     if (r)
         r->used = 1;
     page->epoch = p->epoch;
+    if (is_new && r && p->config->unfiled && is_unfiled(r))
+        p->config->unfiled(p, page);
     return p->last = page;
 }
 
@@ -317,6 +350,15 @@ const process_code *process_find(process *p, pid_t tid, uint64_t ip,
         memset(page->info, 0, sizeof(page->info));
         page->mode = mode;
     }
+    if (page->writable
+        && (!process_read(tid, ip, bytes, n)
+            || memcmp(bytes, page->bytes + at, n))) {
+        page->epoch = 0; /* there is more code by now */
+        p->last = NULL;
+        page = find_page(p, tid, ip - at);
+        if (!page)
+            return NULL;
+    }
     info = &page->info[at];
     if (info->size == 0 || at + info->size > PAGE) { /* new, or in two pages */
         ipt_code code;
@@ -339,14 +381,6 @@ const process_code *process_find(process *p, pid_t tid, uint64_t ip,
             info->rep = is_rep(bytes, code.size, mode);
             info->cpuid = code.size == 2 && bytes[0] == 0x0f && bytes[1] == 0xa2;
         }
-    }
-    if (page->writable) {
-        n = PAGE - at < info->size ? PAGE - at : info->size;
-        if (!process_read(tid, ip, bytes, n)
-            || memcmp(bytes, page->bytes + at, n))
-            p->config->fail("the program changed the code at %" PRIx64
-                            " after it was read; this cannot be recorded",
-                            ip);
     }
     return info;
 }

@@ -27,6 +27,8 @@ typedef struct process_page {
     uint8_t mode;     /* that info was made for */
     uint8_t writable; /* by the program, without asking the kernel */
     uint8_t stale;    /* something else was mapped here */
+    uint8_t was_kept; /* these two are the caller's, of `unfiled`: */
+    uint64_t kept;    /* ... 0 when other code was mapped here */
     uint8_t bytes[PROCESS_PAGE];
     process_code info[PROCESS_PAGE];
 } process_page;
@@ -53,13 +55,18 @@ typedef struct process_config {
 
     /* A mapping was not there when the maps were read last; NULL: ignored. */
     void (*mapped)(process *p, const process_region *region);
+
+    /* Code that no file has is about to run: a page that was read, or was read
+     * again as there is more in it or it was mapped anew. NULL: ignored. */
+    void (*unfiled)(process *p, process_page *page);
 } process_config;
 
 struct process {
     const process_config *config;
     pid_t pid;
-    void *context; /* these two are the caller's */
+    void *context; /* these three are the caller's */
     uint32_t threads;
+    uint64_t kept; /* of code that no file has */
     process_page **pages; /* hash table by base */
     size_t page_count;
     size_t page_slots; /* a power of two */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "qemu.h"
+#include "codefile.h"
 #include "../code/below.h"
 #include "../code/tool.h"
 #include "ipt.h"
@@ -239,51 +240,28 @@ static int has_page(const mapping *m, const page *at)
     return 1;
 }
 
-/* Find the file of each page. `elf` has the others, one after the other. */
-static void find_files(program *p, const char *elf)
+/* Find the file of each page; `elf` has those that are in none. */
+static void find_files(const qemu_config *config, program *p, const char *elf)
 {
+    uint64_t size = 0;
     size_t i, k;
 
     for (i = 0; i < p->page_count; i++) {
         page *at = &p->pages[i];
-        at->name = elf;
-        at->offset = (i + 1) * PAGE;
-        for (k = 0; k < p->map_count; k++) {
+        for (k = 0; k < p->map_count && !at->name; k++) {
             const mapping *m = &p->maps[k];
             if (at->base < m->first || at->base >= m->end || !has_page(m, at))
                 continue;
             at->name = m->name;
             at->offset = m->offset + (at->base - m->first);
         }
+        if (at->name)
+            continue;
+        at->name = elf;
+        at->offset = codefile_put(elf, &size, 0, at->bytes);
+        if (!at->offset)
+            config->fail("cannot write %s: %s", elf, strerror(errno));
     }
-}
-
-/* The code as a file: an ELF header, which is all that perf looks at, and the
- * pages. */
-static void write_code(const qemu_config *config, const program *p,
-                       const char *elf)
-{
-    static const uint8_t head[64] = {
-        0x7f, 'E', 'L', 'F', 2,  1, 1, 0,  0,
-        0,    0,   0,   0,   0,  0, 0, 3,  /* ET_DYN */ 0,
-        62,   0,   1,   0,   0,  0, 0, 0,  0,
-        0,    0,   0,   0,   0,  0, 0, 0,  0,
-        0,    0,   0,   0,   0,  0, 0, 0,  0,
-        0,    0,   0,   0,   0,  0, 0, 64, 0,
-        56,   0,   0,   0,   64, 0, 0, 0,  0,
-        0};
-    static const uint8_t zeros[PAGE - sizeof(head)];
-    FILE *f = fopen(elf, "wb");
-    size_t i;
-
-    if (!f)
-        config->fail("cannot create %s: %s", elf, strerror(errno));
-    fwrite(head, 1, sizeof(head), f);
-    fwrite(zeros, 1, sizeof(zeros), f);
-    for (i = 0; i < p->page_count; i++)
-        fwrite(p->pages[i].bytes, 1, PAGE, f);
-    if (ferror(f) | fclose(f))
-        config->fail("cannot write %s", elf);
 }
 
 /* One mapping for pages that follow each other, in memory and in a file. */
@@ -408,8 +386,7 @@ qemu_program *qemu_add(const qemu_config *config, qemu_program *others,
     p->next = others;
     load_code(config, p, folder);
     load_maps(config, p, folder);
-    find_files(p, elf);
-    write_code(config, p, elf);
+    find_files(config, p, elf);
     p->random = config->seed + pid;
     for (i = 0;; i++) {
         FILE *f;

@@ -17,8 +17,8 @@ typedef struct qemu_config {
 typedef struct qemu_program qemu_program;
 
 /* A process: all threads recorded in a folder. Its code is that of the files in
- * the folder's `maps` as far as they have what ran; the rest is written to the
- * ELF file, whose name has to be a whole path. The threads get the numbers from pid
+ * the folder's `maps` as far as they have what ran; the rest, if there is any,
+ * is written to the ELF file, whose name has to be a whole path. The threads get the numbers from pid
  * on. Returns the list of processes that others (NULL: none) is with this one
  * in it. */
 qemu_program *qemu_add(const qemu_config *config, qemu_program *others,
