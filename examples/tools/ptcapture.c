@@ -114,6 +114,9 @@ static const char help[] =
     "Other sources of trace (KVM, Xen, Windows, QEMU-Nyx, simple-pt, LLDB):\n"
     "examples/tools/capture.md.\n"
     "\n"
+    "Files: /sys/bus/event_source/devices/intel_pt says what this machine can do;\n"
+    "/proc/kcore and /proc/kallsyms are what --kcore copies.\n"
+    "\n"
     "Exit status: that of the command, 128 and the signal that ended it; 1 it\n"
     "cannot be recorded, or --strict and anything is lost; 2 the command line is\n"
     "wrong.\n";

@@ -547,7 +547,8 @@ static int follow(tool_args *args, const char *word, void *context)
 
 int main(int argc, char **argv)
 {
-    static const char *const texts[] = {help, OPTIONS_STATUS_HELP, NULL};
+    static const char *const texts[] = {help, CODE_FILES_HELP,
+                                        OPTIONS_STATUS_HELP, NULL};
     tool_args args = tool_begin(argc, argv, "ptcov");
     options opt;
     tool_file file;

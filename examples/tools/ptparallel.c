@@ -991,7 +991,8 @@ static int follow(tool_args *args, const char *word, void *context)
 
 static int parse(tool_args *args, parallel *p)
 {
-    static const char *const texts[] = {help, OPTIONS_STATUS_HELP, NULL};
+    static const char *const texts[] = {help, CODE_FILES_HELP,
+                                        OPTIONS_STATUS_HELP, NULL};
     const char *why = NULL;
     const int status = options_parse(args, texts, 0, follow, p);
     if (status >= 0) return status;

@@ -1205,6 +1205,10 @@ static const char help[] =
     "Example: ptrecord --perf-data ls.data --time cyc -- ls -l /\n"
     "         ptprof ls.data\n"
     "\n"
+    "Files: in the folder of -o: trace.pt, the trace; ips.u64, the addresses of\n"
+    "what executed, 8 bytes each; image.map and pages.bin, its code; maps; meta,\n"
+    "the command and how it ended.\n"
+    "\n"
     "Exit status: 0 recorded, whatever the command's own was; 1 it cannot be\n"
     "recorded; 2 the command line is wrong; 77 ptrace is not permitted here.\n";
 

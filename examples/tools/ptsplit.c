@@ -1190,7 +1190,8 @@ static int follow(tool_args *args, const char *word, void *context)
 /* Read the command line: -1 to go on, else the exit status. */
 static int parse(tool_args *args, splitter *s)
 {
-    static const char *const texts[] = {help, OPTIONS_STATUS_HELP, NULL};
+    static const char *const texts[] = {help, OPTIONS_FILES_HELP,
+                                        OPTIONS_STATUS_HELP, NULL};
     options *const opt = &s->opt;
     int status = options_parse(args, texts, 0, follow, s);
     if (status < 0) status = options_file(args, &opt->file);

@@ -34,18 +34,21 @@ static const char help[] =
     "  --cpu none|f/m[/s]        the cpu; it becomes part of the names of\n"
     "                            .exp files and changes nothing else.\n"
     "\n"
-    "Assembles <pttfile> with yasm, which has to be in the path, and follows\n"
-    "the directives in its comments. Writes to the current directory, root\n"
-    "being the name of <pttfile> without folder and suffix:\n"
+    "Assembles <pttfile> with yasm, which has to be in the path, follows the\n"
+    "directives in its comments, and prints the names of the .exp and .sb files.\n"
+    "\n"
+    "Example: pttc --cpu 6/142 test.ptt\n";
+
+static const char files_help[] =
+    "\n"
+    "Files: in the current directory, root being the name of <pttfile> without\n"
+    "folder and suffix:\n"
     "  root.bin, root.lst        code and listing.\n"
     "  root.pt                   the trace.\n"
     "  root-<tool>[-cpu_<f>_<m>[_<s>]].exp\n"
     "                            expected output; one per .exp directive.\n"
     "  root[-<src>]-<format>-<primary|secondary>[,<configuration>].sb\n"
-    "                            perf sideband.\n"
-    "and prints the names of the .exp and .sb files.\n"
-    "\n"
-    "Example: pttc --cpu 6/142 test.ptt\n";
+    "                            perf sideband.\n";
 
 /* ---- failures ---- */
 
@@ -1916,7 +1919,7 @@ static int parse(tool_args *args, pttc *t)
             word[5] = 0;
         }
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return tool_help(args, help);
+            return tool_help(args, help, files_help);
         if (strcmp(word, "--version") == 0) return tool_version(args);
         if (strcmp(word, "--cpu") == 0)
             status = parse_cpu(args, t);

@@ -1074,7 +1074,7 @@ static int parse_option(tool_args *args, ptxed *x, const char *word)
     int status;
     if (!args->value) {
         if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)
-            return tool_help(args, help);
+            return tool_help(args, help, CODE_FILES_HELP);
         if (strcmp(word, "--version") == 0) return tool_version(args);
     }
     if (strcmp(word, "--pt") == 0) return parse_pt(args, x);

@@ -7,7 +7,7 @@ base="libc6-dev libzydis-dev libzycore-dev libelf-dev libdw-dev libiberty-dev"
 base="$base libzstd-dev libdebuginfod-dev libncurses-dev"
 command -v "${CC%% *}" >/dev/null || base="gcc $base" # any compiler will do
 full="$base gcc g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
-full="$full protobuf-compiler nodejs pkg-config cmake mandoc"
+full="$full protobuf-compiler nodejs pkg-config cmake mandoc man-db"
 full="$full libdevel-nytprof-perl tmux"
 full="$full build-essential debhelper lintian debootstrap"
 # Rust, Python, packages.

@@ -45,7 +45,14 @@ done >"$tmp/bad"
 expect_empty "tools whose --version is not that of ipt.pc" "$tmp/bad"
 for t in $tools; do
     page=$to/share/man/man1/$t.1
-    ! have mandoc mandoc || mandoc -Tlint -Werror "$page"
+    ! have mandoc mandoc || # there is no date that packages would agree on
+        mandoc -Tlint -Wwarning "$page" | grep -v 'WARNING: missing date'
+    ! have lexgrog man-db || lexgrog "$page" | grep -v ": \"$t - [a-z]"
+    for section in NAME SYNOPSIS OPTIONS "EXIT STATUS" FILES EXAMPLES \
+        "SEE ALSO"; do
+        [ "$(grep -cx "[.]SH $section" "$page")" -eq 1 ] ||
+            echo "$t.1: no $section, or several"
+    done
     "$to/bin/$t" --help | grep -oE '^  +--[a-z-]+' | tr -d ' ' |
         while read -r o; do # in the page a - is \-
             grep -qF -e "$(echo "$o" | sed 's/-/\\-/g')" "$page" ||

@@ -36,14 +36,9 @@ brief() {
 
 # A page of the manual is what the tool says with --help.
 man_page() {
-    echo ".TH $1 1 \"\" \"ipt $version\" \"Intel Processor Trace\""
-    echo ".SH NAME"
-    echo "$1 \\- $(brief "$1")"
-    echo ".SH DESCRIPTION"
-    echo ".nf"
-    (PATH=$build:$PATH && "$1" --help) | sed "s/\\\\/\\\\e/g; s/^\([.']\)/\\\\\&\1/
-        s/-/\\\\-/g"
-    echo ".fi"
+    (PATH=$build:$PATH && "$1" --help) | awk -v name="$1" \
+        -v brief="$(brief "$1")" -v version="$version" -v others="$tools" \
+        -f tests/check/man.awk
 }
 
 # After a dash the options that --help lists, else names of files.

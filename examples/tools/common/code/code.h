@@ -9,6 +9,12 @@
 #include "image.h"
 #include "tool.h"
 
+/* For --help. */
+#define CODE_FILES_HELP                                                       \
+    "\n"                                                                      \
+    "Files: image.map in a folder of --map has a line for each section of code:\n"\
+    "address, size, file (or - for zeros), offset in it; in hex without 0x.\n"
+
 /* FILE[:FROM[-TO]]:BASE, a flat file. */
 int code_add_raw(const tool_args *args, image *im, const char *text);
 

@@ -21,6 +21,11 @@ enum {
     OPTIONS_WRONG = 2   /* the command is */
 };
 
+#define OPTIONS_FILES_HELP                                                    \
+    "\n"                                                                      \
+    "Files: perf.data here is read if no file is named; ~/.debug is perf's cache\n"\
+    "of files.\n"
+
 #define OPTIONS_STATUS_HELP                                                   \
     "\n"                                                                      \
     "Exit status: 0 done, and what is lost is said; 1 nothing was decoded, or\n"\

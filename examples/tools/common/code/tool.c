@@ -135,9 +135,12 @@ int tool_end(const tool_args *args, int status)
     return status ? status : 1;
 }
 
-int tool_help(const tool_args *args, const char *help)
+int tool_help(const tool_args *args, const char *help, const char *more)
 {
     printf(help, args->program);
+    fputs(more, stdout);
+    puts("\nExit status: 0 done, also with errors in the trace; 1 or 2 a file "
+         "cannot\nbe read, or the command is wrong.");
     return tool_end(args, 0);
 }
 
@@ -174,6 +177,11 @@ int tool_version(const tool_args *args)
     return tool_end(args, 0);
 }
 
+/* What a trace is. */
+static const char trace_help[] =
+    "\n"
+    "Files: a trace is packets alone. ptsplit takes it out of a perf.data.\n";
+
 const char *tool_option(tool_args *args, const char *help, const char **file,
                         int *status)
 {
@@ -182,7 +190,7 @@ const char *tool_option(tool_args *args, const char *help, const char **file,
         word = tool_word(args);
         if (!args->value
             && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
-            *status = tool_help(args, help);
+            *status = tool_help(args, help, trace_help);
             return NULL;
         }
         if (!args->value && strcmp(word, "--version") == 0) {

@@ -131,8 +131,9 @@ void tool_print(FILE *out, const char *text);
  * Returns OUT. */
 const char *tool_clean(char *out, size_t room, const char *text, int json);
 
-/* --help and --version: print, and end. */
-int tool_help(const tool_args *args, const char *help);
+/* --help and --version: print, and end. `more` comes after the text, and then the
+ * exit status of tools with libipt's grammar. */
+int tool_help(const tool_args *args, const char *help, const char *more);
 int tool_version(const tool_args *args);
 
 /* The exit status of a tool that has printed what it has to: `status`, but not

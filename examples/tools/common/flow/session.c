@@ -171,7 +171,8 @@ int session_parse(tool_args *args, session *s, const char *help,
                   const char *more, const char **name)
 {
     const char *const texts[] = {help, session_help, more,
-                                 OPTIONS_STATUS_HELP, NULL};
+                                 OPTIONS_FILES_HELP, OPTIONS_STATUS_HELP,
+                                 NULL};
     const char *why = NULL;
     int status = options_parse(args, texts, 0, follow_option, s);
     if (status >= 0) return status;

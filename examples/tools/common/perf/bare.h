@@ -22,7 +22,8 @@
     "  --elf <file>[:<base>]     ... an ELF file.\n"                           \
     "  --raw <file>[:<from>[-<to>]]:<base>\n"                                  \
     "                            ... a flat file; --map gives code, too.\n"   \
-    "  --cpu-model <f>/<m>[/<s>] the processor of --pt: its errata.\n"         \
+    "  --cpu-model <f>/<m>[/<s>]\n"                                            \
+    "                            the processor of --pt: its errata.\n"         \
     "  --nom-freq <n>            its TSC has <n> times 100 MHz: with this the\n"\
     "                            trace has times.\n"                           \
     "  --mtc-freq <n>            IA32_RTIT_CTL.MTCFreq.\n"                     \
