@@ -245,28 +245,42 @@ static int row_of(const perfdata_record *r, threads_row_ *row)
     }
 }
 
-/* Flow of a thread is not known. */
-static void lose_places(threads_thread_ *thread)
+/* The item of a thread, which is made with the first record that names it; NULL
+ * without memory. */
+static threads_thread_ *item_of(threads *t, uint32_t pid, uint32_t tid)
 {
-    align_anywhere(&thread->may);
-    align_anywhere(&thread->left);
+    const uintptr_t known = (uintptr_t) pids_find(&t->known, tid);
+    threads_thread_ *thread = known ? &t->list[known - 1] : NULL;
+    if (!thread) {
+        if (!reserve(&t->list, sizeof *t->list, t->thread_count, 1,
+                     &t->thread_max)
+            || pids_set(&t->known, tid, (void *) (t->thread_count + 1)))
+            return NULL;
+        thread = &t->list[t->thread_count++];
+        memset(thread, 0, sizeof *thread);
+        thread->pid = pid;
+        thread->tid = tid;
+    }
+    if (thread->pid == UINT32_MAX) thread->pid = pid;
+    return thread;
 }
 
 static int add_thread(threads *t, uint32_t pid, uint32_t tid)
 {
+    return tid == 0 || tid == UINT32_MAX || item_of(t, pid, tid);
+}
+
+/* A thread that another one makes; the first record of it counts. */
+static int add_fork(threads *t, const perfdata_record *r)
+{
+    const uint32_t tid = r->u.task.tid;
     threads_thread_ *thread;
     if (tid == 0 || tid == UINT32_MAX) return 1;
-    if (t->thread_count && t->list[t->thread_count - 1].tid == tid
-        && t->list[t->thread_count - 1].parent)
-        return 1;
-    if (!reserve(&t->list, sizeof *t->list, t->thread_count, 1,
-                 &t->thread_max))
-        return 0;
-    thread = &t->list[t->thread_count++];
-    memset(thread, 0, sizeof *thread);
-    thread->pid = pid;
-    thread->tid = tid;
-    lose_places(thread);
+    thread = item_of(t, r->u.task.pid, tid);
+    if (!thread) return 0;
+    if (thread->parent || r->misc & PERFDATA_MISC_FORK_EXEC) return 1;
+    thread->parent = r->u.task.ptid;
+    thread->born = r->sample.time;
     return 1;
 }
 
@@ -285,13 +299,7 @@ static int add_row(threads *t, const perfdata_record *r)
     memcpy(t->bytes + t->byte_count, r->bytes, r->size);
     t->byte_count += r->size;
     t->rows[t->row_count++] = row;
-    if (r->type == PERFDATA_FORK && r->u.task.tid) {
-        const size_t n = t->thread_count;
-        if (!add_thread(t, r->u.task.pid, r->u.task.tid)) return 0;
-        if (t->thread_count > n && !(r->misc & PERFDATA_MISC_FORK_EXEC))
-            t->list[n].parent = r->u.task.ptid;
-        if (t->thread_count > n) t->list[n].born = r->sample.time;
-    }
+    if (r->type == PERFDATA_FORK) return add_fork(t, r);
     if (r->type == PERFDATA_COMM)
         return add_thread(t, r->u.comm.pid, r->u.comm.tid);
     return 1;
@@ -558,39 +566,58 @@ static threads_thread_ *find_thread(const threads *t, uint32_t tid)
                                                             : NULL;
 }
 
-/* Sort threads, each once; of several processes the first that is known. */
+/* Sort threads. None had flow so far. */
 static int sort_threads(threads *t)
 {
-    size_t n = 0;
+    threads_places_ *const shared = t->shared;
     for (uint32_t i = 0; i < t->queues.queue_count; i++)
         if (t->queues.queues[i].cpu == UINT32_MAX
             && !add_thread(t, UINT32_MAX, t->queues.queues[i].tid))
             return 0;
+    pids_free(&t->known);
     if (t->thread_count)
         qsort(t->list, t->thread_count, sizeof *t->list, compare_threads);
+    align_anywhere(&shared[THREADS_UNKNOWN_].may);
+    if (!t->from_exec) align_anywhere(&shared[THREADS_UNKNOWN_].left);
+    shared[THREADS_FRESH_].may.fresh = 1;
+    align_anywhere(&shared[THREADS_LOST_].may);
+    align_anywhere(&shared[THREADS_LOST_].left);
     for (size_t i = 0; i < t->thread_count; i++) {
-        if (n && t->list[n - 1].tid == t->list[i].tid) {
-            if (t->list[n - 1].pid == UINT32_MAX)
-                t->list[n - 1].pid = t->list[i].pid;
-            if (!t->list[n - 1].parent) {
-                t->list[n - 1].parent = t->list[i].parent;
-                t->list[n - 1].born = t->list[i].born;
-            }
-            continue;
-        }
-        t->list[n++] = t->list[i];
-    }
-    t->thread_count = n;
-    for (size_t i = 0; i < n; i++) {
-        if (t->list[i].pid == UINT32_MAX) t->list[i].pid = t->list[i].tid;
-        if (t->from_exec) t->list[i].left.count = 0;
-        if (!t->list[i].parent || !t->list[i].born || t->queues.snapshot)
-            continue;
-        t->list[i].born = to_tsc(t, t->list[i].born);
-        t->list[i].may.count = t->list[i].left.count = 0;
-        t->list[i].may.fresh = 1;
+        threads_thread_ *const thread = &t->list[i];
+        const int fresh = thread->parent && thread->born && !t->queues.snapshot;
+        if (thread->pid == UINT32_MAX) thread->pid = thread->tid;
+        thread->places = &shared[fresh ? THREADS_FRESH_ : THREADS_UNKNOWN_];
+        thread->shared = 1;
+        if (fresh) thread->born = to_tsc(t, thread->born);
     }
     return 1;
+}
+
+/* The places of a thread that has flow are its own. NULL without memory: then
+ * there is no more. */
+static threads_places_ *own_places(threads *t, threads_thread_ *thread)
+{
+    threads_places_ *own = thread->places;
+    if (!thread->shared) return own;
+    own = (threads_places_ *) malloc(sizeof *own);
+    if (!own) {
+        t->stopped = t->no_memory = 1;
+        return NULL;
+    }
+    *own = *thread->places;
+    thread->places = own;
+    thread->shared = 0;
+    return own;
+}
+
+/* Flow of a thread is not known. */
+static void lose_places(threads *t, threads_thread_ *thread)
+{
+    if (thread->shared)
+        thread->places = &t->shared[THREADS_LOST_];
+    else
+        thread->places->may = thread->places->left =
+            t->shared[THREADS_LOST_].may;
 }
 
 static void to_ticks(threads *t)
@@ -705,7 +732,10 @@ void threads_free(threads *t)
     free(t->rows);
     free(t->bytes);
     free(t->aux);
+    for (size_t i = 0; t->started && i < t->thread_count; i++)
+        if (!t->list[i].shared) free(t->list[i].places);
     free(t->list);
+    pids_free(&t->known);
     pids_free(&t->cpus);
     memset(t, 0, sizeof *t);
 }
@@ -1044,7 +1074,7 @@ static int is_mapping(const threads_queue_ *q, uint32_t pid, uint64_t ip)
 static int was_at(const threads_thread_ *thread, uint64_t ip, unsigned last)
 {
     for (unsigned i = 0; i < last && i < thread->stop_count; i++)
-        if (thread->stops[i] == ip) return 1;
+        if (thread->places->stops[i] == ip) return 1;
     return 0;
 }
 
@@ -1101,9 +1131,9 @@ static int how_likely(threads_queue_ *q, const threads_thread_ *thread,
                       uint64_t ip)
 {
     uint8_t code;
-    if (thread->known && thread->stops[0] == ip) return PLAUSIBLE;
+    if (thread->known && thread->places->stops[0] == ip) return PLAUSIBLE;
     if (thread->known && thread->in_call
-        && (thread->stops[0] - 2 == ip || was_at(thread, ip, 8)))
+        && (thread->places->stops[0] - 2 == ip || was_at(thread, ip, 8)))
         return 2;
     if (!thread->seen && may_begin(q, thread, ip, q->hi)
         && was_made(q, thread, ip))
@@ -1177,7 +1207,7 @@ static void hold(threads_queue_ *q, uint64_t ip, uint64_t offset, uint64_t tsc)
     find_range(q, q->lo, q->hi, &q->first, &q->last);
     for (size_t i = q->floor; q->lost && i <= q->last; i++) {
         threads_thread_ *const thread = thread_of(q, i);
-        if (thread) lose_places(thread);
+        if (thread) lose_places(q->in, thread);
     }
     q->lost = 0;
     q->try_ = q->best = q->first;
@@ -1280,7 +1310,7 @@ static void put_veils(threads_queue_ *q, const threads_thread_ *thread)
     const threads *const t = q->in;
     uint64_t hi;
     if (!t->timed || !thread || !thread->known || !thread->in_call
-        || !is_mapping(q, thread->pid, thread->stops[0]))
+        || !is_mapping(q, thread->pid, thread->places->stops[0]))
         return;
     hi = time_after(q, q->hold_at);
     q->veil_count = 0;
@@ -1337,8 +1367,10 @@ static void leave_group(threads *t, threads_thread_ *thread)
     const uint32_t group = thread->group;
     thread->group = 0;
     for (size_t i = 0; group && i < t->thread_count; i++) {
+        threads_places_ *places;
         if (t->list[i].group != group) continue;
-        align_join(&t->list[i].may, &thread->may);
+        places = own_places(t, &t->list[i]);
+        if (places) align_join(&places->may, &thread->places->may);
         break;
     }
 }
@@ -1625,10 +1657,10 @@ static int look_ahead(threads_queue_ *q)
 static void find_stops(const threads *t, const threads_thread_ *thread,
                        align_places *places)
 {
-    *places = thread->may;
+    *places = thread->places->may;
     for (size_t i = 0; thread->group && i < t->thread_count; i++)
         if (t->list[i].group == thread->group)
-            align_join(places, &t->list[i].may);
+            align_join(places, &t->list[i].places->may);
 }
 
 /* The run in the plan of its queue; NULL if there is none. */
@@ -1648,7 +1680,8 @@ static void find_news(threads_queue_ *q)
         const threads_thread_ *const thread = find_thread(q->in, p->tid[i]);
         for (size_t k = 0; k < p->measured; k++)
             if ((p->list[k].news >> i & 1)
-                && !(thread->may.fresh && was_made(q, thread, p->list[k].ip)))
+                && !(thread->places->may.fresh
+                     && was_made(q, thread, p->list[k].ip)))
                 p->list[k].news &= (uint16_t) ~(1u << i);
     }
 }
@@ -1677,7 +1710,7 @@ static void add_left(const threads *t, const threads_thread_ *thread,
                      align_places *places)
 {
     for (unsigned n = 0; thread && n < ANCESTORS; n++) {
-        align_join(places, &thread->left);
+        align_join(places, &thread->places->left);
         thread = find_thread(t, thread->parent);
     }
 }
@@ -1877,9 +1910,12 @@ static void find_choices(const threads_queue_ *q, choice *c)
 static void note_signal(const threads_queue_ *q, threads_thread_ *thread)
 {
     align_places places;
+    threads_places_ *own;
     find_stops(q->in, thread, &places);
-    if (!align_has(&places, q->hold_ip) && !align_has(&places, q->hold_ip + 2))
-        align_join(&thread->left, &places);
+    if (align_has(&places, q->hold_ip) || align_has(&places, q->hold_ip + 2))
+        return;
+    own = own_places(q->in, thread);
+    if (own) align_join(&own->left, &places);
 }
 
 /* The thread is that of run `best`, or of another one. If several are left,
@@ -1945,7 +1981,8 @@ static void decide_alone(threads_queue_ *q)
     uint8_t code;
     q->who.sure = !q->by_cpu || t->config.never_mark;
     begin_flow(q, thread);
-    if (!thread || !thread->in_call || thread->stops[0] == q->hold_ip) return;
+    if (!thread || !thread->in_call || thread->places->stops[0] == q->hold_ip)
+        return;
     while (!has_code(q, thread->pid, q->hold_ip, &code, 1)) {
         if (t->timed && hi == NO_TIME) hi = time_after(q, q->hold_at);
         if (!apply_early(t, thread->pid, hi)) break;
@@ -1959,17 +1996,18 @@ static void decide_alone(threads_queue_ *q)
 static void stop(threads_queue_ *q, uint64_t ip, int in_call)
 {
     threads_thread_ *const thread = q->thread;
-    if (!thread) return;
-    memmove(thread->stops + 1, thread->stops,
-            (THREADS_STOPS_ - 1) * sizeof *thread->stops);
-    thread->stops[0] = ip;
-    if (!thread->group) thread->may.count = thread->may.fresh = 0;
+    threads_places_ *const places = thread ? own_places(q->in, thread) : NULL;
+    if (!places) return;
+    memmove(places->stops + 1, places->stops,
+            (THREADS_STOPS_ - 1) * sizeof *places->stops);
+    places->stops[0] = ip;
+    if (!thread->group) places->may.count = places->may.fresh = 0;
     if (q->doubtful || q->in->filtered)
-        lose_places(thread);
+        lose_places(q->in, thread);
     else if (in_call && is_return(q, thread->pid, ip))
-        align_anywhere(&thread->may);
+        align_anywhere(&places->may);
     else
-        align_add(&thread->may, ip);
+        align_add(&places->may, ip);
     if (thread->stop_count < THREADS_STOPS_) thread->stop_count++;
     thread->known = !q->in->filtered;
     thread->in_call = (uint8_t) in_call;
@@ -1984,7 +2022,7 @@ static void forget(threads_queue_ *q)
     q->lost = 1;
     if (!q->thread) return;
     q->thread->known = 0;
-    lose_places(q->thread);
+    lose_places(q->in, q->thread);
 }
 
 static void report_gap(threads_queue_ *q)
@@ -2110,7 +2148,7 @@ static void give_up(threads_queue_ *q, int status)
     for (size_t i = 0; group && i < t->thread_count; i++)
         if (t->list[i].group == group) {
             t->list[i].known = 0;
-            lose_places(&t->list[i]);
+            lose_places(t, &t->list[i]);
         }
     if (q->by_cpu && !q->who.sure) doubt(q);
     if (is_dated(q, where(q)->offset)) tell_dates(q, where(q)->offset, 0);
@@ -2389,7 +2427,7 @@ static int report(threads *t)
     for (uint32_t i = 0; i < t->queues.queue_count; i++)
         if (t->all[i].state != ENDED && t->all[i].in)
             done += t->all[i].trace.done;
-    t->stopped = t->config.progress(done, t->size, t->config.context) != 0;
+    t->stopped |= t->config.progress(done, t->size, t->config.context) != 0;
     return t->stopped;
 }
 
@@ -2534,5 +2572,5 @@ int threads_run(threads *t)
     free(memory);
     align_free(t->aligner);
     t->all = NULL;
-    return status < 0 ? -1 : t->stopped;
+    return status < 0 || t->no_memory ? -1 : t->stopped;
 }

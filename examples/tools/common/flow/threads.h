@@ -138,11 +138,22 @@ typedef struct threads_aux_ {
 
 #define THREADS_STOPS_ 16
 
+/* Places of a thread. */
+typedef struct threads_places_ {
+    uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
+    align_places may;  /* where it goes on */
+    align_places left; /* ... if a signal handler returns */
+} threads_places_;
+
+/* Those of threads that had no flow so far: not known; of one that was made
+ * after the file began; lost. */
+enum { THREADS_UNKNOWN_, THREADS_FRESH_, THREADS_LOST_, THREADS_SHARED_ };
+
 /* What is known of a thread. */
 typedef struct threads_thread_ {
     uint32_t pid;
     uint32_t tid;
-    uint64_t stops[THREADS_STOPS_]; /* where it stopped lately, newest first */
+    threads_places_ *places; /* threads.shared[.], or its own */
     uint64_t born;      /* when it was made, by .. */
     uint64_t told;      /* its latest time that was said */
     uint32_t parent;    /* ... this thread; 0: not known */
@@ -150,8 +161,7 @@ typedef struct threads_thread_ {
     uint8_t known;   /* it goes on at stops[0], or as a signal makes it */
     uint8_t in_call; /* it stopped in a system call */
     uint8_t seen;    /* some of its flow was */
-    align_places may; /* where it goes on */
-    align_places left; /* ... if a signal handler returns */
+    uint8_t shared;  /* its places are */
     uint32_t group;   /* not 0: or where another one with this number does, as
                          their flow may have been mixed up */
 } threads_thread_;
@@ -172,7 +182,8 @@ typedef struct threads {
                              thread was switched is not known */
     uint8_t from_exec;    /* there is no trace of threads before an exec */
     uint8_t started;
-    uint8_t stopped;      /* by progress, or without memory */
+    uint8_t stopped;      /* by progress, or ... */
+    uint8_t no_memory;
     uint64_t slack;       /* what a ns is, in ticks, and a little */
     uint64_t lost_tsc;    /* records were lost from here on */
     threads_run_ *runs;   /* sorted by cpu, then time */
@@ -183,8 +194,10 @@ typedef struct threads {
     size_t byte_count, byte_max;
     threads_aux_ *aux;    /* sorted by key, then time */
     size_t aux_count, aux_max;
-    threads_thread_ *list; /* sorted by tid */
+    threads_thread_ *list; /* sorted by tid, from threads_start on */
     size_t thread_count, thread_max;
+    pids known;            /* threads_add: numbers in the list, from 1 */
+    threads_places_ shared[THREADS_SHARED_];
     threads_queue_ *all;
     pids cpus;             /* those that switched */
     ipt_cache cache;
