@@ -63,6 +63,8 @@ struct align {
     unsigned addresses;
     place_set *sets;    /* the first is ANYWHERE, then those of the runs */
     size_t set_count, set_max;
+    uint16_t *said; /* the place that a run had last, for align_run.ends */
+    size_t said_max;
     uint16_t here;      /* the place where the stretch begins, if known; */
     uint16_t anew;      /* ... and that after the system call there */
     uint8_t odd;        /* nobody stopped there, as far as is known */
@@ -89,6 +91,7 @@ void align_free(align *a)
     free(a->layers);
     free(a->steps);
     free(a->sets);
+    free(a->said);
     free(a);
 }
 
@@ -413,52 +416,69 @@ static int forward(align *a, const align_stretch *all, size_t k,
     return a->state_count > first && a->cheapest < NEVER / 2;
 }
 
-/* What others have to reckon with: run `to` begins with stretch k, `from` ended
- * before it, and those between have no user code. */
-static void say_places(const align *a, const align_stretch *all, size_t k,
-                       align_run *runs, const state *from, size_t to)
+/* Stretch k begins in run `to`; the one before it was in run `from`. */
+static void say_ends(const align_stretch *all, size_t k, align_run *runs,
+                     size_t from, size_t to)
 {
-    const unsigned left = runs[from->run].thread & 15;
-    uint16_t stop[ALIGN_THREADS];
-    if (k && to == from->run) return;
+    const unsigned left = runs[from].thread & 15;
+    if (k && to == from) return;
     align_add(&runs[to].begins, all[k].ip);
     if (k && (all[k - 1].stops >> left & 1))
-        align_add(&runs[from->run].ends, all[k - 1].stop[left]);
+        align_add(&runs[from].ends, all[k - 1].stop[left]);
     else if (k)
-        align_anywhere(&runs[from->run].ends);
+        align_anywhere(&runs[from].ends);
+}
+
+/* What others have to reckon with: no run after `from` and before `to` has user
+ * code. */
+static void say_empty(align *a, size_t k, align_run *runs, const state *from,
+                      size_t to)
+{
+    uint16_t stop[ALIGN_THREADS];
     memcpy(stop, from->stop, sizeof stop);
     for (size_t run = k ? from->run + 1 : 0; run < to; run++) {
         const unsigned thread = runs[run].thread;
         if (thread >= ALIGN_THREADS) continue;
         enter_run(stop, &runs[run]);
         align_anywhere(&runs[run].begins);
+        if (a->said[run] == stop[thread]) continue; /* as often */
+        a->said[run] = stop[thread];
         say_stop(a, &runs[run].ends, stop[thread]);
     }
 }
 
-/* What the explanations say of stretch k. */
+/* What the explanations say of stretch k. Edges are sorted by the state where
+ * they begin, then by run. */
 static void backward(align *a, align_stretch *all, size_t k, align_run *runs,
                      uint32_t cheapest)
 {
     state *const from = a->states + a->layers[k];
     const state *const to = a->states + a->layers[k + 1];
+    const size_t end = a->steps[k + 1];
+    size_t last = 0; /* run, of an edge of the same state */
     all[k].threads = 0;
     all[k].low = SIZE_MAX;
     for (size_t i = a->layers[k]; i < a->layers[k + 1]; i++)
         a->states[i].rest = NEVER;
-    for (size_t i = a->steps[k]; i < a->steps[k + 1]; i++) {
+    for (size_t i = a->steps[k]; i < end; i++) {
         const edge step = a->edges[i];
         state *const s = &from[step.from];
         const size_t run = to[step.to].run;
         uint32_t cost = to[step.to].rest;
-        if (cost == NEVER) continue;
-        cost += step.cost;
-        if (cost < s->rest) s->rest = cost;
-        cost += s->cost;
-        if (!is_near(cost, cheapest, a->sure)) continue;
-        say_places(a, all, k, runs, s, run);
-        all[k].threads |= (uint16_t) (1u << runs[run].thread);
-        if (run + a->base < all[k].low) all[k].low = run + a->base;
+        if (cost != NEVER) {
+            cost += step.cost;
+            if (cost < s->rest) s->rest = cost;
+            cost += s->cost;
+        }
+        if (cost != NEVER && is_near(cost, cheapest, a->sure)) {
+            last = run;
+            say_ends(all, k, runs, s->run, run);
+            all[k].threads |= (uint16_t) (1u << runs[run].thread);
+            if (run + a->base < all[k].low) all[k].low = run + a->base;
+        }
+        if (i + 1 < end && a->edges[i + 1].from == step.from) continue;
+        say_empty(a, k, runs, s, last);
+        last = 0;
     }
 }
 
@@ -521,8 +541,10 @@ static int begin_all(align *a, align_run *runs, size_t run_count)
     a->runs = run_count;
     if (!has_room(&a->sets, &a->set_max, 1, sizeof anywhere)
         || !has_room(&a->states, &a->state_max, 1, sizeof s)
-        || !has_room(&a->layers, &a->layer_max, 1, sizeof *a->layers))
+        || !has_room(&a->layers, &a->layer_max, 1, sizeof *a->layers)
+        || !has_room(&a->said, &a->said_max, run_count, sizeof *a->said))
         return 0;
+    memset(a->said, 0xff, run_count * sizeof *a->said); /* NONE */
     memset(&anywhere, 0, sizeof anywhere);
     anywhere.anywhere = 1;
     a->sets[a->set_count++] = anywhere;
