@@ -15,6 +15,7 @@
 #include "tests/linked.h"
 #include "examples/tools/common/code/below.c"
 #include "examples/tools/common/code/buildid.c"
+#include "examples/tools/common/code/elffile.c"
 #include "examples/tools/common/code/files.c"
 #include "examples/tools/common/code/jitdump.c"
 #include "examples/tools/common/code/plt.c"

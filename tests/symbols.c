@@ -4,6 +4,7 @@
 #include "linked.h"
 #include "examples/tools/common/code/below.c"
 #include "examples/tools/common/code/buildid.c"
+#include "examples/tools/common/code/elffile.c"
 #include "examples/tools/common/code/files.c"
 #include "examples/tools/common/code/jitdump.c"
 #include "examples/tools/common/code/plt.c"
@@ -231,6 +232,34 @@ TEST(debug_files)
     end();
 }
 
+/* The name of a file's symbol, where one of its sections is compressed and has
+ * so many bytes when it is unpacked. */
+static const char *name_with(unsigned section, uint64_t unpacked)
+{
+    static const elf_symbol list[] = {{"f", A, 8, 2, 1, 1}};
+    static char name[8];
+    const size_t size = elf_build(elf, list, 1, NULL);
+    elf_store(elf + size - (4 - section) * 64 + 8, 0x800, 8);
+    elf_store(elf + ELF_AT, 1, 8); /* by zlib */
+    elf_store(elf + ELF_AT + 8, unpacked, 8);
+    begin();
+    save("packed", elf, size);
+    snprintf(name, sizeof name, "%s", name_at("packed", ELF_AT));
+    end();
+    return name;
+}
+
+/* libelf would unpack as much as a file says. */
+TEST(compressed_sections)
+{
+    CHECK(!strcmp(name_with(1, 0x80), "f"));
+    CHECK(!strcmp(name_with(1, 1u << 24), "f"));
+    CHECK(!strcmp(name_with(1, (1u << 24) + 32), "none"));
+    CHECK(!strcmp(name_with(1, (uint64_t) 1 << 40), "none"));
+    CHECK(!strcmp(name_with(2, 0x80), "none")); // of symbols
+    CHECK(!strcmp(name_with(3, 0x80), "none")); // of their names
+}
+
 /* A file in memory, and one that is cut anywhere. */
 TEST(memory_and_cuts)
 {
@@ -375,6 +404,7 @@ int main(int argc, char **argv)
     RUN(parts);
     RUN(debug_files);
     RUN(memory_and_cuts);
+    RUN(compressed_sections);
 #else
     printf("SKIP symbols of ELF files: libelf is missing (package "
            "libelf-dev)\n");

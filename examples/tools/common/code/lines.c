@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "lines.h"
+#include "elffile.h"
 #include "tool.h"
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +106,7 @@ static int leads_out(const struct lines_of *f)
 /* All of the DWARF is in memory after this. */
 static void open_dwarf(struct lines_of *f, int fd)
 {
-    f->elf = elf_begin(fd, ELF_C_READ, NULL);
+    f->elf = elffile_open(fd);
     if (f->elf && f->segment_count == 0) add_segments(f);
     if (f->elf) f->dwarf = dwarf_begin_elf(f->elf, DWARF_C_READ, NULL);
     if (f->dwarf && leads_out(f)) close_dwarf(f);
@@ -154,7 +155,6 @@ static void read_file(const lines *l, struct lines_of *f)
     int other = -1;
     buildid id;
     if (fd < 0) return;
-    elf_version(EV_CURRENT);
     open_dwarf(f, fd);
     if (!f->dwarf) {
         buildid_of_file(fd, f->file->size, &id);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "symbols.h"
+#include "elffile.h"
 #include "jitdump.h"
 #include "plt.h"
 #include "tool.h"
@@ -378,10 +379,8 @@ static int read_link(const files_file *file, char name[128], uint32_t *sum)
     size_t names = 0;
     int found = 0;
     if (fd < 0) return 0;
-    elf_version(EV_CURRENT);
-    elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (elf && elf_kind(elf) == ELF_K_ELF
-        && elf_getshdrstrndx(elf, &names) == 0)
+    elf = elffile_open(fd);
+    if (elf && elf_getshdrstrndx(elf, &names) == 0)
         while (!found && (section = elf_nextscn(elf, section)) != NULL) {
             GElf_Shdr head;
             const Elf_Data *data;
@@ -678,36 +677,14 @@ static void add_stubs(symbols_table *t, Elf *elf)
     free(stubs);
 }
 
-/* An ELF file in one of a table's places; its names stay there. */
-static Elf *open_elf(symbols_table *t, unsigned place, int fd)
-{
-    Elf *elf;
-    elf_version(EV_CURRENT);
-    elf = elf_begin(fd, ELF_C_READ, NULL);
-    if (elf && elf_kind(elf) != ELF_K_ELF) {
-        elf_end(elf);
-        elf = NULL;
-    }
-    t->elf[place] = elf;
-    return elf;
-}
-
 /* An ELF file in memory is copied: libelf wants to write. */
 static Elf *open_memory(symbols_table *t, const files_file *file)
 {
-    Elf *elf;
     if (file->size > SIZE_MAX - 1) return NULL;
     t->memory = (uint8_t *) malloc((size_t) file->size + 1);
     if (!t->memory) return NULL;
     memcpy(t->memory, file->bytes, (size_t) file->size);
-    elf_version(EV_CURRENT);
-    elf = elf_memory((char *) t->memory, (size_t) file->size);
-    if (elf && elf_kind(elf) != ELF_K_ELF) {
-        elf_end(elf);
-        elf = NULL;
-    }
-    t->elf[0] = elf;
-    return elf;
+    return elffile_memory((char *) t->memory, (size_t) file->size);
 }
 
 static void read_elf(const symbols *s, symbols_table *t)
@@ -715,23 +692,25 @@ static void read_elf(const symbols *s, symbols_table *t)
     const int fd = files_reopen(t->file);
     buildid id;
     Elf *elf;
-    Elf *debug;
+    Elf *debug = NULL;
     int other = -1;
     memset(&id, 0, sizeof id);
     if (t->file->bytes) {
         elf = open_memory(t, t->file);
     } else {
-        elf = fd >= 0 ? open_elf(t, 0, fd) : NULL;
+        elf = fd >= 0 ? elffile_open(fd) : NULL;
         if (elf) buildid_of_file(fd, t->file->size, &id);
     }
     if (elf) {
         const int whole = add_sections(t, elf, elf);
         other = symbols_open_debug(s->debug, whole ? NULL : s->fetch, t->file,
                                    &id);
-        debug = other >= 0 ? open_elf(t, 1, other) : NULL;
+        debug = other >= 0 ? elffile_open(other) : NULL;
         if (debug) add_sections(t, debug, elf);
         add_stubs(t, elf);
     }
+    t->elf[0] = elf; // the names stay there
+    t->elf[1] = debug;
     for (unsigned i = 0; i < 2; i++)
         if (t->elf[i]) elf_cntl((Elf *) t->elf[i], ELF_C_FDDONE);
     if (other >= 0) close(other);

@@ -1,0 +1,19 @@
+/* elffile.h: ELF files from hostile places, for libelf.
+ *
+ * libelf and libdw unpack a compressed section when they are asked for what is
+ * in it: a file of 1 MB can make 1 GB.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef ELFFILE_H
+#define ELFFILE_H
+#include <stddef.h>
+
+struct Elf;
+
+/* A file, by its descriptor, or one in memory, which has to stay writable. NULL:
+ * it is none, or a section of it is compressed to less than a 32nd, and is more
+ * than 16 MiB; or one that is not of debug information is compressed. */
+struct Elf *elffile_open(int fd);
+struct Elf *elffile_memory(char *bytes, size_t size);
+
+#endif /* ELFFILE_H */
