@@ -55,7 +55,7 @@ const char *tool_argument(tool_args *args, const char *option)
     return word;
 }
 
-static int scan(const char **text, int base, uint64_t *value)
+static int scan_number(const char **text, int base, uint64_t *value)
 {
     char *end;
     errno = 0;
@@ -66,13 +66,13 @@ static int scan(const char **text, int base, uint64_t *value)
 
 int tool_scan(const char **text, uint64_t *value)
 {
-    return isdigit((unsigned char) **text) && scan(text, 0, value);
+    return isdigit((unsigned char) **text) && scan_number(text, 0, value);
 }
 
 int tool_address(const tool_args *args, const char **text, uint64_t *value)
 {
     if (args->wrong != 2) return tool_scan(text, value);
-    return isxdigit((unsigned char) **text) && scan(text, 16, value);
+    return isxdigit((unsigned char) **text) && scan_number(text, 16, value);
 }
 
 int tool_bad_argument(const tool_args *args, const char *option,

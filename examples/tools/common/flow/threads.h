@@ -145,8 +145,8 @@ typedef struct threads_places_ {
     align_places left; /* ... if a signal handler returns */
 } threads_places_;
 
-/* Those of threads that had no flow so far: not known; of one that was made
- * after the file began; lost. */
+/* Threads that had no flow so far share places: not known; of a thread that was
+ * made after the file began; lost. */
 enum { THREADS_UNKNOWN_, THREADS_FRESH_, THREADS_LOST_, THREADS_SHARED_ };
 
 /* What is known of a thread. */
