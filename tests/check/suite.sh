@@ -10,6 +10,10 @@ differs() {
     # MWAIT, PWRE, EXSTOP. libipt empties one queue after the other, the PWRE's
     # before that of the MWAIT, which came first.
     ptxed:mwait-pwre-exstop_ip-ovf) ;;
+    # A PSB+ contradicts flow. Ours says so at its offset and takes flow up
+    # there, as a PSB+ is right whatever came before it. libipt has read ahead:
+    # it names a later offset and drops what follows up to the PSB after it.
+    ptxed:ptxed-resync-psb-bad_status-psb) ;;
     *) return 1 ;;
     esac
 }
