@@ -331,7 +331,7 @@ cat >"$tmp/lock.c" <<'END'
 #include <pthread.h>
 #include <sched.h>
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static volatile int held, sum;
+static volatile int held, comes, sum;
 __attribute__((noinline)) static void contend(void)
 {
     pthread_mutex_lock(&lock);
@@ -340,6 +340,7 @@ __attribute__((noinline)) static void contend(void)
 static void *second(void *none)
 {
     while (!held) sched_yield();
+    comes = 1;
     contend();
     return none;
 }
@@ -349,6 +350,7 @@ int main(void)
     pthread_mutex_lock(&lock);
     pthread_create(&t, 0, second, 0);
     held = 1;
+    while (!comes) sched_yield();
     for (int i = 0; i < 20000; i++) {
         sum += i;
         if (i % 1000 == 0) sched_yield();
@@ -372,6 +374,99 @@ if awk -v first="$first" 'function ns() {
     END {exit !(all > 5000 && had <= all * 1.01 && had > all * 0.9)}' "$tmp/got"
 then pass
 else fail_with "the first thread ran while the second one waited" "$tmp/got"; fi
+
+# The same file with samples of tracepoints: the first thread wakes the second
+# one each time it is off; later, but for sched_waking, somebody else does.
+cat >"$tmp/wakes.py" <<'END'
+import struct, sys
+old, new, first, second = sys.argv[1], sys.argv[2], *map(int, sys.argv[3:])
+d = open(old, 'rb').read()
+entry, at, size, data, length = struct.unpack_from('<5Q', d, 16)
+bits = list(struct.unpack_from('<4Q', d, 72))
+events = []
+for i in range(size // entry):
+    ids = struct.unpack_from('<2Q', d, at + (i + 1) * entry - 16)
+    events.append((d[at + i * entry:at + (i + 1) * entry - 16],
+                   d[ids[0]:ids[0] + ids[1]], b'other'))
+tracepoints = [(1316, b'sched:sched_waking'), (1317, b'sched:sched_wakeup'),
+               (1318, b'sched:sched_migrate_task')]
+for config, name in tracepoints:
+    attr = struct.pack('<2I5Q', 2, entry - 16, config, 1, 0x10486, 4, 1 << 18)
+    events.append((attr.ljust(entry - 16, b'\0'), struct.pack('<Q', config),
+                   name))
+def sample(config, time, by, tid):
+    raw = struct.pack('<HBBi16s3i', config, 0, 0, by, b'second', tid, 120, 0)
+    raw += bytes(-(len(raw) + 4) % 8)
+    body = struct.pack('<Q2IQ2II', config, by, by, time, 0, 0, len(raw)) + raw
+    return struct.pack('<IHH', 9, 2, 8 + len(body)) + body
+more, i, out = b'', data, 0
+while i < data + length:
+    kind, misc, n = struct.unpack_from('<IHH', d, i)
+    if kind == 15:
+        pid, tid, time = struct.unpack_from('<2IQ', d, i + n - 32)
+        if tid == second and misc & 0x2000:
+            out = time
+        elif tid == second and out:
+            for k, by in enumerate((first, 8888, 9999)):
+                when = out + (time - out) * (k + 1) // 4
+                more += sample(tracepoints[k][0], when, by, second)
+            more += sample(1316, (out + time) // 2, 7777, first)
+    i += n + (struct.unpack_from('<Q', d, i + 8)[0] if kind == 71 else 0)
+features, table = {}, data + length
+for bit in range(256):
+    if bits[bit // 64] >> bit % 64 & 1:
+        where = struct.unpack_from('<2Q', d, table)
+        features[bit] = d[where[0]:where[0] + where[1]]
+        table += 16
+def name_of(name):
+    return struct.pack('<I', 64) + name.ljust(64, b'\0')
+features[12] = struct.pack('<2I', len(events), entry - 16) + b''.join(
+    a + struct.pack('<I', len(i) // 8) + name_of(n) + i for a, i, n in events)
+bits[0] |= 1 << 12
+ids = b''.join(i for a, i, n in events)
+attrs, used = b'', 104
+for a, i, n in events:
+    attrs += a + struct.pack('<2Q', used, len(i))
+    used += len(i)
+begin = 104 + len(ids) + len(attrs)
+records = d[data:data + length] + more
+after = begin + len(records) + 16 * len(features)
+sections, texts = b'', b''
+for bit in sorted(features):
+    sections += struct.pack('<2Q', after + len(texts), len(features[bit]))
+    texts += features[bit]
+open(new, 'wb').write(
+    d[:16] + struct.pack('<7Q', entry, 104 + len(ids), len(attrs), begin,
+                         len(records), 0, 0) + struct.pack('<4Q', *bits)
+    + ids + attrs + records + sections + texts)
+END
+if have python3 python3; then
+    second=$("$build/ptflow" --threads "$tmp/lock.data" |
+        awk -v first="$first" '$1 != first {print $1}')
+    python3 "$tmp/wakes.py" "$tmp/lock.data" "$tmp/woken.data" "$first" \
+        "$second" 2>"$tmp/why" || fail_with "woken.data" "$tmp/why"
+    prof --waits --min 0 "$tmp/woken.data" >"$tmp/got"
+    if awk -v first="$first" -v second="$second" '
+        / < .*, lock [0-9]+$/ {
+            off = /\[off cpu\]/ && $NF == second; times = $2
+            if (/lock_wait/ && off) locks++
+            waits += off ? times : 0
+        }
+        / woken by / {
+            woken += $1
+            if (!off || $NF != first || $1 != times) bad = $0
+        }
+        END {print locks, waits, woken, bad
+            exit !(locks == 1 && waits > 1 && woken == waits && !bad)}
+        ' "$tmp/got" >"$tmp/why"; then pass
+    else
+        cat "$tmp/got" >>"$tmp/why"
+        fail_with "who woke the second thread" "$tmp/why"
+    fi
+    prof --waits --min 0 "$tmp/lock.data" >"$tmp/want"
+    if sed '/ woken by /d' "$tmp/got" | diff "$tmp/want" - >"$tmp/why"; then pass
+    else fail_with "waits, with tracepoints" "$tmp/why"; fi
+fi
 
 # ---- speedscope ----
 

@@ -46,7 +46,8 @@ static const char help[] =
     "                            cost. Of a call inside another one of it, the\n"
     "                            cost is in the outer one's.\n"
     "  --waits                   print where threads waited, how long, and which\n"
-    "                            threads had their processor meanwhile.\n"
+    "                            threads had their processor meanwhile or woke\n"
+    "                            them.\n"
     "  --top                     look at functions, callers, callees and source\n"
     "                            in the terminal: sort, page, go from one to the\n"
     "                            other.\n"
@@ -127,11 +128,13 @@ typedef struct open_call {
 
 #define TURNS 16u
 
-/* Another thread had the processor meanwhile. */
+/* Another thread had the processor meanwhile, or woke it. */
 typedef struct turn {
     uint32_t tid;
-    uint64_t time;
+    uint64_t time; /* WOKE */
 } turn;
+
+#define WOKE UINT64_MAX
 
 /* A line of --last. */
 typedef struct moment {
@@ -278,7 +281,8 @@ struct ptprof {
     functions_choice callees; /* --callers */
     direct direct;       /* which functions code may call directly */
     calltree waits;      /* nodes of the tree that are gaps, as names; below
-                            them threads that had the processor */
+                            them threads that had the processor, */
+    calltree wakers;     /* ... or that woke them */
     calltree every;      /* its calls, added up in one node */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
@@ -887,7 +891,14 @@ static void end_wait(thread *t)
     for (unsigned i = 0; i < t->turn_count; i++) {
         const turn *const n = &t->turns[i];
         const uint64_t time = n->time < left ? n->time : left;
-        const uint32_t to = calltree_child(&p->waits, node, n->tid);
+        uint32_t to;
+        if (n->time == WOKE) {
+            to = calltree_child(&p->wakers, CALLTREE_ROOT, t->gap_node);
+            to = calltree_child(&p->wakers, to, n->tid);
+            p->wakers.list[to].calls++;
+            continue;
+        }
+        to = calltree_child(&p->waits, node, n->tid);
         p->waits.list[to].own.ns += time;
         p->waits.list[to].calls++;
         left -= time;
@@ -1301,6 +1312,9 @@ static void note_turns(thread *t, uint64_t run, uint64_t until)
     const session *const s = &t->in->session;
     uint32_t tid;
     uint64_t from, to;
+    if (threads_next(&s->threads, run, &tid, &from, &to)
+        && threads_woken(&s->threads, t->task->tid, from, until, &tid))
+        charge_note(&t->charge, TURN, tid, WOKE, 0);
     for (unsigned i = 0; i < TURNS; i++) {
         run = threads_next(&s->threads, run, &tid, &from, &to);
         if (!run || from >= until) return;
@@ -1882,14 +1896,16 @@ static void print_way(ptprof *p, uint32_t node)
     putchar('\n');
 }
 
-static void print_turn(const ptprof *p, const calltree_node *n)
+static void print_turn(const ptprof *p, const calltree_node *n, int woke)
 {
     const session_task *const task = session_task_of(&p->session, n->name);
-    char cost[16], text[96];
-    put_cost(p, cost, n->total.ns);
+    const char *const comm = n->name == 0 ? "nobody"
+                           : task && *task->last_comm ? task->last_comm : "-";
+    char cost[16] = "", text[96];
+    if (!woke) put_cost(p, cost, n->total.ns);
     printf("%9s %10" PRIu64 " %8s %8s    ", cost, n->calls, "", "");
-    snprintf(text, sizeof text, "meanwhile %.64s %" PRIu32,
-             task && *task->last_comm ? task->last_comm : "-", n->name);
+    snprintf(text, sizeof text, "%s %.64s %" PRIu32,
+             woke ? "woken by" : "meanwhile", comm, n->name);
     print_name(text, room_after(p, 43));
     putchar('\n');
 }
@@ -1899,8 +1915,10 @@ static void print_turn(const ptprof *p, const calltree_node *n)
 static void print_waits(ptprof *p)
 {
     const calltree *const w = &p->waits;
+    const calltree *const wakers = &p->wakers;
     char cost[16], median[16], most[16], text[24];
     uint64_t all = 0;
+    uint32_t at;
     for (uint32_t i = w->list[0].child; i; i = w->list[i].sibling) {
         calltree_node *const n = &w->list[i];
         n->own = p->tree.list[n->name].own;
@@ -1923,7 +1941,12 @@ static void print_waits(ptprof *p)
                median, most);
         print_way(p, n->name);
         for (uint32_t k = n->child; k; k = w->list[k].sibling)
-            print_turn(p, &w->list[k]);
+            print_turn(p, &w->list[k], 0);
+        if (wakers->count == 1) continue;
+        at = calltree_child(&p->wakers, CALLTREE_ROOT, n->name);
+        for (uint32_t k = at ? wakers->list[at].child : 0; k;
+             k = wakers->list[k].sibling)
+            print_turn(p, &wakers->list[k], 1);
     }
 }
 
@@ -2765,6 +2788,7 @@ static void free_all(ptprof *p)
     calltree_free(&p->tree);
     calltree_free(&p->waits);
     calltree_free(&p->chains);
+    calltree_free(&p->wakers);
     calltree_free(&p->every);
     calltree_free(&p->slowest);
     names_free(&p->names);
@@ -2786,7 +2810,7 @@ int main(int argc, char **argv)
     p.opt.min = 5;
     session_init(&p.session, &args, &config, &p);
     if (calltree_init(&p.tree) || calltree_init(&p.waits)
-        || calltree_init(&p.chains)
+        || calltree_init(&p.chains) || calltree_init(&p.wakers)
         || calltree_init(&p.every)
         || calltree_init(&p.slowest))
         out_of_memory(&p);

@@ -385,6 +385,81 @@ static int add_sched_switch(threads *t, const perfdata_attr *event,
              ? 1 : -1;
 }
 
+#define EVENTS 1024u /* whose names are looked at */
+
+/* Which tracepoints say that a thread is woken, by the names in the file. */
+static void find_wakes(threads *t)
+{
+    static const char *const names[3] = {"sched:sched_waking",
+                                         "sched:sched_wakeup",
+                                         "sched:sched_wakeup_new"};
+    const perfdata *const p = t->config.file->data;
+    perfdata_place place;
+    uint8_t bytes[16];
+    uint64_t at, end;
+    uint32_t count, attr;
+    t->wakes_known = 1;
+    if (perfdata_feature(p, PERFDATA_FEATURE_EVENT_DESC, &place) != 1
+        || place.size < 8 || perfdata_read(p, place.offset, bytes, 8) < 0)
+        return;
+    count = perfdata_u32(p->big_endian, bytes);
+    attr = perfdata_u32(p->big_endian, bytes + 4);
+    at = place.offset + 8;
+    end = place.offset + place.size;
+    for (uint32_t i = 0; i < count && i < EVENTS && end - at > attr; i++) {
+        char name[32];
+        uint64_t config, ids, size;
+        if (perfdata_read(p, at, bytes, 16) < 0) return;
+        config = perfdata_u64(p->big_endian, bytes + 8);
+        at += attr;
+        if (end - at < 8 || perfdata_read(p, at, bytes, 8) < 0) return;
+        ids = perfdata_u32(p->big_endian, bytes);
+        size = perfdata_u32(p->big_endian, bytes + 4);
+        at += 8;
+        if (end - at < size + 8 * ids) return;
+        memset(name, 0, sizeof name);
+        if (perfdata_read(p, at, (uint8_t *) name,
+                          size < 31 ? (size_t) size : 31) < 0)
+            return;
+        for (unsigned k = 0; k < 3; k++) {
+            if (strcmp(name, names[k]) != 0) continue;
+            t->wake_events[k] = config;
+            t->wakes_known |= (uint8_t) (2u << k);
+        }
+        at += size + 8 * ids;
+    }
+}
+
+enum { WAKE_TID = 24, WAKE_SIZE = 28 }; /* of its sample */
+
+/* 0 without memory. */
+static int add_wake(threads *t, const perfdata_attr *event,
+                    const perfdata_record *r)
+{
+    const int big = t->config.file->data->big_endian;
+    const uint8_t *const raw = r->u.event.raw;
+    const perfdata_sample *const s = &r->sample;
+    threads_wake_ *wake;
+    unsigned k = 0;
+    if (!event || event->type != TRACEPOINT || r->u.event.raw_size < WAKE_SIZE
+        || !(s->has & PERFDATA_SAMPLE_TID) || !(s->has & PERFDATA_SAMPLE_TIME)
+        || (uint16_t) perfdata_u32(big, raw) != event->config)
+        return 1;
+    if (!t->wakes_known) find_wakes(t);
+    while (k < 3 && !(t->wakes_known & 2u << k
+                      && t->wake_events[k] == event->config))
+        k++;
+    if (k == 3) return 1;
+    if (!reserve(&t->wakes, sizeof *t->wakes, t->wake_count, 1, &t->wake_max))
+        return 0;
+    wake = &t->wakes[t->wake_count++];
+    wake->tsc = s->time;
+    wake->tid = perfdata_u32(big, raw + WAKE_TID);
+    wake->by = s->tid;
+    wake->waking = k == 0;
+    return 1;
+}
+
 static int add_aux(threads *t, const perfdata_record *r)
 {
     threads_aux_ *aux;
@@ -460,7 +535,7 @@ int threads_add(threads *t, const perfdata_record *r)
     case PERFDATA_AUX: ok = add_aux(t, r); break;
     case PERFDATA_SAMPLE:
         ok = add_sched_switch(t, event, r);
-        ok = ok < 0 ? 0 : add_snapshot(t, r);
+        ok = ok < 0 ? 0 : add_snapshot(t, r) && add_wake(t, event, r);
         break;
     default: ok = add_row(t, r); break;
     }
@@ -620,6 +695,13 @@ static void lose_places(threads *t, threads_thread_ *thread)
             t->shared[THREADS_LOST_].may;
 }
 
+static int compare_wakes(const void *a, const void *b)
+{
+    const threads_wake_ *const x = (const threads_wake_ *) a;
+    const threads_wake_ *const y = (const threads_wake_ *) b;
+    return x->tid != y->tid ? sign(x->tid, y->tid) : sign(x->tsc, y->tsc);
+}
+
 static void to_ticks(threads *t)
 {
     for (size_t i = 0; i < t->row_count; i++)
@@ -628,6 +710,10 @@ static void to_ticks(threads *t)
         t->runs[i].tsc = t->runs[i].in = to_tsc(t, t->runs[i].tsc);
     for (size_t i = 0; i < t->aux_count; i++)
         t->aux[i].tsc = to_tsc(t, t->aux[i].tsc);
+    for (size_t i = 0; i < t->wake_count; i++)
+        t->wakes[i].tsc = to_tsc(t, t->wakes[i].tsc);
+    if (t->wake_count)
+        qsort(t->wakes, t->wake_count, sizeof *t->wakes, compare_wakes);
     if (t->lost_tsc != NO_TIME) t->lost_tsc = to_tsc(t, t->lost_tsc);
     if (t->pt[PERFDATA_PT_TIME_MULT] && t->pt[PERFDATA_PT_TIME_SHIFT] < 64)
         t->slack = 4 + 2 * (((uint64_t) 1 << t->pt[PERFDATA_PT_TIME_SHIFT])
@@ -734,6 +820,7 @@ void threads_free(threads *t)
     free(t->aux);
     for (size_t i = 0; t->started && i < t->thread_count; i++)
         if (!t->list[i].shared) free(t->list[i].places);
+    free(t->wakes);
     free(t->list);
     pids_free(&t->known);
     pids_free(&t->cpus);
@@ -2548,6 +2635,30 @@ uint64_t threads_next(const threads *t, uint64_t run, uint32_t *tid,
     *to = run + 1 < t->run_count && runs[run + 1].cpu == runs[run].cpu
             ? runs[run + 1].tsc : NO_TIME;
     return run + 1;
+}
+
+int threads_woken(const threads *t, uint32_t tid, uint64_t from, uint64_t to,
+                  uint32_t *by)
+{
+    size_t low = 0, high = t->wake_count;
+    int found = 0;
+    while (low < high) { /* the first one after `to` */
+        const size_t middle = low + (high - low) / 2;
+        const threads_wake_ *const w = &t->wakes[middle];
+        if (w->tid < tid || (w->tid == tid && w->tsc <= to))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low > 0; low--) {
+        const threads_wake_ *const w = &t->wakes[low - 1];
+        if (w->tid != tid || w->tsc < from) break;
+        if (found && !w->waking) continue;
+        *by = w->by;
+        if (w->waking) return 1;
+        found = 1;
+    }
+    return found;
 }
 
 void threads_changed(threads *t, uint64_t ip, uint64_t size)

@@ -136,6 +136,14 @@ typedef struct threads_aux_ {
     uint32_t key; /* cpu or tid */
 } threads_aux_;
 
+/* A tracepoint: a thread was woken. */
+typedef struct threads_wake_ {
+    uint64_t tsc;
+    uint32_t tid;
+    uint32_t by;
+    uint8_t waking; /* sched_waking, which is always in the one that wakes */
+} threads_wake_;
+
 #define THREADS_STOPS_ 16
 
 /* Places of a thread. */
@@ -194,6 +202,10 @@ typedef struct threads {
     size_t byte_count, byte_max;
     threads_aux_ *aux;    /* sorted by key, then time */
     size_t aux_count, aux_max;
+    threads_wake_ *wakes; /* sorted by tid, then time */
+    size_t wake_count, wake_max;
+    uint64_t wake_events[3]; /* numbers of tracepoints: sched_waking, .. */
+    uint8_t wakes_known;  /* 0: not looked for yet; else which there are: 2 << n */
     threads_thread_ *list; /* sorted by tid, from threads_start on */
     size_t thread_count, thread_max;
     pids known;            /* threads_add: numbers in the list, from 1 */
@@ -241,6 +253,11 @@ int threads_off(const threads *t, uint64_t *run, uint64_t after,
  * number of that run, or 0. tid 0: nobody, or it is not known. */
 uint64_t threads_next(const threads *t, uint64_t run, uint32_t *tid,
                       uint64_t *from, uint64_t *to);
+
+/* Which thread woke one, the last time from .. to, as tracepoints say: 1, or 0.
+ * *by 0: nobody ran there. */
+int threads_woken(const threads *t, uint32_t tid, uint64_t from, uint64_t to,
+                  uint32_t *by);
 
 /* What a kind of loss is, in a few words. */
 const char *threads_text(threads_loss loss);

@@ -438,6 +438,8 @@ enum {
     PERFDATA_FEATURE_OSRELEASE = 4,    /* string */
     PERFDATA_FEATURE_CPUID = 9,        /* string */
     PERFDATA_FEATURE_CMDLINE = 11,     /* u32 count, strings */
+    PERFDATA_FEATURE_EVENT_DESC = 12,  /* u32 count, u32 size of an attr; then
+                                          attr, u32 ids, string, the ids */
     PERFDATA_FEATURE_PMU_MAPPINGS = 16,/* u32 count, then u32 type, string */
     PERFDATA_FEATURE_AUXTRACE = 18,
     PERFDATA_FEATURE_SAMPLE_TIME = 21, /* u64 first, u64 last */
