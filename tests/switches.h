@@ -119,7 +119,7 @@ static void sw_put(uint8_t *to, uint32_t number, unsigned size)
 }
 
 /* A record of the kernel, with so many 32-bit words. */
-static int sw_record(threads *t, uint32_t type, uint16_t misc,
+static inline int sw_record(threads *t, uint32_t type, uint16_t misc,
                      const sw_who *who, const uint32_t *word, size_t words)
 {
     static uint8_t bytes[256];
@@ -139,7 +139,7 @@ static int sw_record(threads *t, uint32_t type, uint16_t misc,
 }
 
 /* `who` leaves its cpu to a thread, or (in) comes after it. */
-static int sw_switch(threads *t, const sw_who *who, int out, uint32_t pid,
+static inline int sw_switch(threads *t, const sw_who *who, int out, uint32_t pid,
                      uint32_t tid)
 {
     const uint32_t word[2] = {pid, tid};
@@ -148,14 +148,14 @@ static int sw_switch(threads *t, const sw_who *who, int out, uint32_t pid,
 }
 
 /* A switch in a recording of threads. */
-static int sw_own_switch(threads *t, const sw_who *who, int out)
+static inline int sw_own_switch(threads *t, const sw_who *who, int out)
 {
     return sw_record(t, PERFDATA_SWITCH, out ? PERFDATA_MISC_SWITCH_OUT : 0,
                      who, NULL, 0);
 }
 
 /* A switch, said by tracepoint 316 or another one. */
-static int sw_sched(threads *t, const sw_who *who, uint32_t number,
+static inline int sw_sched(threads *t, const sw_who *who, uint32_t number,
                     uint32_t next)
 {
     static uint8_t bytes[8 + 24 + 4 + 68];
@@ -177,7 +177,7 @@ static int sw_sched(threads *t, const sw_who *who, uint32_t number,
     return threads_add(t, &r);
 }
 
-static int sw_fork(threads *t, const sw_who *parent, uint32_t pid,
+static inline int sw_fork(threads *t, const sw_who *parent, uint32_t pid,
                    uint32_t tid)
 {
     const uint32_t word[6] = {pid, parent->pid, tid, parent->tid,
@@ -187,7 +187,7 @@ static int sw_fork(threads *t, const sw_who *parent, uint32_t pid,
 }
 
 /* `who` maps a page of a file. */
-static int sw_map(threads *t, const sw_who *who)
+static inline int sw_map(threads *t, const sw_who *who)
 {
     const uint32_t word[18] = {who->pid, who->tid, 0x4000, 0, 4096, 0,
                                0, 0, 0, 0, 0, 0, 0, 0, 5, 2, 'f', 0};
@@ -195,13 +195,13 @@ static int sw_map(threads *t, const sw_who *who)
 }
 
 /* `who` runs another program, t. */
-static int sw_exec(threads *t, const sw_who *who)
+static inline int sw_exec(threads *t, const sw_who *who)
 {
     const uint32_t word[4] = {who->pid, who->tid, 't', 0};
     return sw_record(t, PERFDATA_COMM, PERFDATA_MISC_COMM_EXEC, who, word, 4);
 }
 
-static int sw_aux(threads *t, const sw_who *who, uint64_t offset,
+static inline int sw_aux(threads *t, const sw_who *who, uint64_t offset,
                   uint64_t size, uint32_t flags)
 {
     const uint32_t word[6] = {(uint32_t) offset, (uint32_t) (offset >> 32),
@@ -211,7 +211,7 @@ static int sw_aux(threads *t, const sw_who *who, uint64_t offset,
 }
 
 /* Trace of a cpu, or if that is UINT32_MAX of a thread. */
-static int sw_piece(threads *t, uint32_t cpu, uint32_t tid, uint64_t data,
+static inline int sw_piece(threads *t, uint32_t cpu, uint32_t tid, uint64_t data,
                     uint64_t size, uint64_t position)
 {
     perfdata_record r;
@@ -230,7 +230,7 @@ static int sw_piece(threads *t, uint32_t cpu, uint32_t tid, uint64_t data,
 
 /* Each 64 bytes: NOPs, at 32 a JNE to 48 (in even processes), at 62 SYSCALL (in
  * processes without bit 3) or RET. */
-static int sw_code(uint8_t *buffer, size_t size, uint32_t pid, uint64_t ip)
+static inline int sw_code(uint8_t *buffer, size_t size, uint32_t pid, uint64_t ip)
 {
     for (size_t i = 0; i < size; i++) {
         const unsigned at = (unsigned) (ip + i) & 63;

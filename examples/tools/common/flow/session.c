@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
 #include "../code/debuginfod.h"
+#include "../code/kallsyms.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -531,6 +532,40 @@ static void start_symbols(session *s)
     free(path);
 }
 
+#define KASLR ((uint64_t) 1 << 21) /* the kernel is moved by multiples of it */
+
+/* Where the function of a kernel's file was; 0: not known. */
+static uint64_t find_in_kernel(session *s, const files_file *file,
+                               const char *name)
+{
+    const symbol *const found = symbols_named(&s->symbols, file, name);
+    uint64_t at = 0;
+    image code;
+    if (!found) return 0;
+    image_init(&code);
+    image_add_segments(&code, NULL, file);
+    for (uint32_t i = 0; i < code.section_count && !at; i++) {
+        const image_section *const part = &code.sections[i];
+        if (found->first - part->from < part->size)
+            at = part->base + (found->first - part->from)
+               + (s->spaces.kernel_symbol - code.sections->base) / KASLR * KASLR;
+    }
+    image_free(&code);
+    return at;
+}
+
+/* Where flow enters the kernel's __switch_to; 0: not known. */
+static uint64_t find_switch(session *s)
+{
+    char *const path = spaces_kallsyms(&s->spaces);
+    const files_file *const file = spaces_vmlinux(&s->spaces);
+    uint64_t at = path ? kallsyms_find(path, "__switch_to") : 0;
+    free(path);
+    if (!at && file && s->spaces.kernel_symbol)
+        at = find_in_kernel(s, file, "__switch_to");
+    return at;
+}
+
 static int open_file(session *s, const char *name)
 {
     char *made;
@@ -558,6 +593,7 @@ int session_open(session *s, const char *name)
     spaces_open(&s->spaces, s->file.data, s->file.folder);
     status = read_records(s);
     if (status == 0) status = spaces_start(&s->spaces);
+    s->threads.config.switch_ip = find_switch(s);
     if (status == 0 && threads_start(&s->threads)) status = out_of_memory(s);
     use_last_comms(s);
     if (status == 0 && s->config->symbols) start_symbols(s);

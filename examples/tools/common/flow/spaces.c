@@ -861,6 +861,8 @@ int spaces_option(tool_args *args, spaces *s, const char *word)
     if (strcmp(word, "--vdso") == 0)
         return take_word(args, word, &s->files.vdso);
     if (strcmp(word, "--kcore") == 0) return take_word(args, word, &s->kcore);
+    if (strcmp(word, "--kallsyms") == 0)
+        return take_word(args, word, &s->kallsyms);
     if (strcmp(word, "--force") == 0) {
         s->force = 1;
         return -1;
@@ -872,6 +874,7 @@ int spaces_option(tool_args *args, spaces *s, const char *word)
     if (take_word(args, word, &text) > 0) return args->wrong;
     place = get_place(s, &text);
     if (!place) return complain(s, text, "out of memory");
+    if (!is_symfs && place->pid == UINT32_MAX) s->map = text;
     if (!is_symfs) return add_map(args, &place->map, text);
     place->folder = text;
     return -1;
@@ -951,8 +954,19 @@ static void index_kernel(spaces *s, const perfdata_record *r)
 
 char *spaces_kallsyms(const spaces *s)
 {
-    const char *const folder = s->kcore ? s->kcore : s->own_kcore;
+    const char *const folder = s->kcore ? s->kcore
+                             : s->own_kcore ? s->own_kcore : s->map;
+    if (s->kallsyms) return tool_copy(s->kallsyms, strlen(s->kallsyms));
     return folder ? tool_join(folder, "kallsyms") : NULL;
+}
+
+const files_file *spaces_vmlinux(spaces *s)
+{
+    char *const path = s->map ? tool_join(s->map, "vmlinux") : NULL;
+    const files_file *const file = path ? files_get(&s->files.disk, path)
+                                        : NULL;
+    free(path);
+    return file;
 }
 
 /* Was the kernel at these addresses when the copy was made? */

@@ -47,6 +47,9 @@
     "  --kcore <path>            the kernel's code: kcore, or a folder that\n"\
     "                            has it; default: that of a recording with\n" \
     "                            perf record --kcore.\n"                      \
+    "  --kallsyms <file>         what the kernel's functions are called: a copy\n"\
+    "                            of /proc/kallsyms; default: that in --kcore's\n"\
+    "                            or --map's folder.\n"                       \
     "  --guest-map <folder>      code of guests: what its image.map lists.\n" \
     "  --force                   take files of another build, too.\n"
 
@@ -111,6 +114,8 @@ typedef struct spaces {
                   uint64_t *size, void *context);
     void *context;
     const char *kcore; /* --kcore; or NULL */
+    const char *kallsyms; /* --kallsyms; or NULL */
+    const char *map;   /* --map without a PID; or NULL */
     image *guest;      /* --guest-map; or NULL */
     uint8_t force;
     uint8_t is_bare;   /* code is that of guests and of the kernel, too */
@@ -172,9 +177,12 @@ void spaces_index(spaces *s, const perfdata_record *r);
 /* All records are known: 0, or the exit status with a message. */
 int spaces_start(spaces *s);
 
-/* The list of the kernel's symbols beside --kcore, or beside what perf record
- * --kcore made: its name, allocated; NULL if there is none. */
+/* The list of the kernel's symbols: its name, allocated; NULL if there is
+ * none. */
 char *spaces_kallsyms(const spaces *s);
+
+/* The kernel's own file, in --map's folder; or NULL. */
+const files_file *spaces_vmlinux(spaces *s);
 
 /* Apply a record. 1: code has changed as `change` says; 0: it has not. */
 int spaces_apply(spaces *s, const perfdata_record *r, spaces_change *change);

@@ -130,6 +130,9 @@ struct threads_queue_ {
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
     uint8_t by_cpu;
+    uint8_t counted;         /* in the kernel: each switch so far was seen */
+    uint64_t late;           /* ... 1 + the PSB after which packets were lost,
+                                so that time may be later than it seems; 0 */
     uint8_t is_off;          /* tracing is */
     uint32_t gaps;           /* that were reported */
     uint64_t last_end;       /* after the last instruction */
@@ -772,6 +775,10 @@ static void configure(threads *t)
     t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
             && t->pt[PERFDATA_PT_TIME_MULT] != 0
             && (bits & t->pt[PERFDATA_PT_TSC_BIT]) != 0;
+    t->in_kernel = t->timed && t->config.switch_ip && event != PERFDATA_NO_EVENT
+        && !(f->config.events[event].flags & PERFDATA_ATTR_EXCLUDE_KERNEL);
+    if (t->in_kernel) /* so that a block begins there */
+        t->decoder.flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
     t->coarse = t->timed && !is_of_threads(t) && !t->cyc
              && !(bits & t->pt[PERFDATA_PT_MTC_BIT]);
     if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
@@ -1290,6 +1297,8 @@ static void hold(threads_queue_ *q, uint64_t ip, uint64_t offset, uint64_t tsc)
         find_times(q, offset, q->in->timed ? tsc : 0, &q->lo, &q->hi);
     }
     if (!q->in->timed || !q->by_cpu || q->run == q->run_end) return;
+    q->try_ = q->run;
+    if (q->in->in_kernel) return;
     q->first = q->floor;
     find_range(q, q->lo, q->hi, &q->first, &q->last);
     for (size_t i = q->floor; q->lost && i <= q->last; i++) {
@@ -2076,6 +2085,95 @@ static void decide_alone(threads_queue_ *q)
     }
 }
 
+/* ---- the kernel is traced ---- */
+
+/* When the thread of a run has the cpu: its own record says that, or the next
+ * one of another thread. */
+static uint64_t surely_by(const threads_queue_ *q, size_t run)
+{
+    const threads_run_ *const r = &q->in->runs[run];
+    if (r->in > r->tsc) return r->in;
+    return run + 1 < q->run_end ? r[1].tsc : NO_TIME;
+}
+
+/* Go on to a run. */
+static void take_run(threads_queue_ *q, size_t run, int sure, uint64_t now)
+{
+    const threads *const t = q->in;
+    q->counted = sure && where(q)->sync + 1 != q->late;
+    q->who.sure = t->config.never_mark || (q->counted && now < t->lost_tsc);
+    q->run = q->floor = run;
+    set_thread(q, thread_of(q, run));
+    q->who.tsc = said_time(q, now);
+    say_run(q);
+}
+
+/* Runs that began without flow into __switch_to: trace was lost there. The one
+ * that is in force at a time. */
+static size_t pass_runs(const threads_queue_ *q, uint64_t now)
+{
+    size_t run = q->run;
+    while (run + 1 < q->run_end
+           && surely_by(q, run + 1) < now - (now < q->in->slack
+                                                 ? now : q->in->slack))
+        run++;
+    return run;
+}
+
+/* Flow enters __switch_to, not before a time: the thread is that of the next
+ * record. Where trace was lost before, there has to be one only. */
+static void enter_switch(threads_queue_ *q, uint64_t offset, uint64_t now)
+{
+    const threads_run_ *const runs = q->in->runs;
+    const size_t run = pass_runs(q, now);
+    uint64_t hi = time_after(q, offset);
+    size_t last = run;
+    if (hi < NO_TIME) hi += q->in->slack;
+    while (last + 1 < q->run_end && runs[last + 1].tsc <= hi) last++;
+    take_run(q, last > run ? run + 1 : run,
+             last == run + 1 || (last > run && run == q->run && q->counted),
+             now);
+}
+
+/* Has the thread of a run the cpu, and no other one, between two times? */
+static int is_alone(const threads_queue_ *q, size_t run, uint64_t lo,
+                    uint64_t hi)
+{
+    const threads_run_ *const r = &q->in->runs[run];
+    return (r->tsc == 0 || (r->in > r->tsc && r->in <= lo))
+        && (run + 1 == q->run_end || r[1].tsc > hi);
+}
+
+/* Flow is at a time. Where trace is missing before, a thread may have the cpu
+ * though flow did not enter __switch_to. It is sure in the kernel only: user code
+ * may have been that of another one. */
+static void catch_up(threads_queue_ *q, const ipt_block *block, uint64_t now)
+{
+    const size_t run = pass_runs(q, now);
+    if (run == q->run && (q->counted || !(block->ip & KERNEL))) return;
+    take_run(q, run, block->ip & KERNEL
+                     && is_alone(q, run, now, time_after(q, block->offset)),
+             now);
+}
+
+/* Tracing begins. Unless trace is missing it is the thread with which it
+ * ended. */
+static void decide_in_kernel(threads_queue_ *q)
+{
+    const size_t run = pass_runs(q, q->lo);
+    take_run(q, run, (q->counted && run == q->run)
+                     || is_alone(q, run, q->lo, q->hi), q->lo);
+    begin_flow(q, thread_of(q, run));
+}
+
+/* Trace is missing, and perhaps a switch. */
+static void lose_count(threads_queue_ *q)
+{
+    q->counted = 0;
+    if (q->by_cpu && q->in->in_kernel && !q->in->config.never_mark)
+        q->who.sure = 0;
+}
+
 /* ---- decoding ---- */
 
 /* The thread stops; it is to go on at ip. Where there are filters it may have
@@ -2107,6 +2205,7 @@ static void stop(threads_queue_ *q, uint64_t ip, int in_call)
 static void forget(threads_queue_ *q)
 {
     q->lost = 1;
+    lose_count(q);
     if (!q->thread) return;
     q->thread->known = 0;
     lose_places(q->in, q->thread);
@@ -2240,6 +2339,8 @@ static void give_up(threads_queue_ *q, int status)
     if (q->by_cpu && !q->who.sure) doubt(q);
     if (is_dated(q, where(q)->offset)) tell_dates(q, where(q)->offset, 0);
     lose_flow(q, status);
+    lose_count(q);
+    q->late = where(q)->sync + 1;
     status = sync_queue(q, RESYNC);
     if (status < 0 && status != IPT_END) {
         forget(q);
@@ -2259,7 +2360,7 @@ static void switch_in_kernel(threads_queue_ *q, uint64_t now)
 {
     const threads *const t = q->in;
     size_t run = q->run;
-    if (!now || q->who.guest) return;
+    if (!now || q->who.guest || t->in_kernel) return;
     while (run + 1 < q->run_end && t->runs[run + 1].tsc <= now) run++;
     if (run == q->run) return;
     q->run = q->floor = run;
@@ -2287,6 +2388,12 @@ static int is_before(const ipt_where *at, uint64_t limit)
 static void on_block(threads_queue_ *q, const ipt_block *block, uint64_t now)
 {
     threads *const t = q->in;
+    if (q->by_cpu && t->in_kernel && now && !q->who.guest) {
+        if (block->ip == t->config.switch_ip)
+            enter_switch(q, block->offset, now);
+        else
+            catch_up(q, block, now);
+    }
     if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
     if (q->dates && q->dates->due < block->offset)
         tell_dates(q, block->offset, 0);
@@ -2522,7 +2629,9 @@ static void step(threads_queue_ *q, uint64_t limit)
 {
     if (q->veil_count) forget_code(q);
     if (q->state == HELD) {
-        if (q->by_cpu && q->run < q->run_end)
+        if (q->by_cpu && q->run < q->run_end && q->in->in_kernel)
+            decide_in_kernel(q);
+        else if (q->by_cpu && q->run < q->run_end)
             try_run(q);
         else
             decide_alone(q);

@@ -17,6 +17,11 @@
  * two, the one counts that goes on where it was stopped. What is still open is
  * marked: threads_who.sure is 0.
  *
+ * Where the kernel is traced, and it is known where its function __switch_to is,
+ * a thread changes where flow enters that: the record of the switch comes
+ * earlier, the next thread's own one later. Else it changes at the time of the
+ * record.
+ *
  * All queues are decoded together. Records that change code are applied in the
  * order of time, each after the flow that came before it. Where time is too
  * coarse for that, a record is applied early: when flow needs code that is not
@@ -94,6 +99,7 @@ typedef struct threads_config {
     const ipt_filter *(*filter)(uint32_t pid, void *context);
     void *context;
     perffile *file;     /* has to stay open */
+    uint64_t switch_ip; /* of the kernel's __switch_to; 0: not known */
     uint32_t flags;     /* IPT_CONFIG_, besides what the file says */
     uint8_t insn;       /* 1: blocks of one instruction each */
     uint8_t never_mark; /* 1: for tests: nothing is marked */
@@ -183,6 +189,7 @@ typedef struct threads {
     uint64_t pt[PERFDATA_PT_WORDS];
     uint32_t cyc_threshold; /* as in dates.h */
     uint8_t has_pt;
+    uint8_t in_kernel;    /* a thread changes at switch_ip */
     uint8_t filtered;     /* flow leaves what is traced, and comes back */
     uint8_t timed;
     uint8_t cyc;
