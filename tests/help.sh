@@ -82,9 +82,9 @@ try() {
 
 # What --version has to list: libraries that all tools were linked with.
 libraries=
-for library in Zydis elf dw iberty zstd; do
-    tail -n 1 "$build/flags" | grep -q -e " -l$library " || continue
-    case $library in Zydis) ;; *) library=lib$library ;; esac
+for library in Zydis elf dw iberty zstd ncurses; do
+    tail -n 1 "$build/flags" | grep -qE -e " -l${library}w? " || continue
+    case $library in Zydis | ncurses) ;; *) library=lib$library ;; esac
     libraries="$libraries $library"
 done
 

@@ -984,13 +984,8 @@ static int check_options(const tool_args *args, options *o)
                 args->program);
         return args->wrong;
     }
-#ifndef HAVE_ZYDIS
-    if (o->check) {
-        fprintf(stderr, "%s: --check: made without Zydis (package "
-                "libzydis-dev).\n", args->program);
-        return 1;
-    }
-#endif
+    if (o->check && tool_cannot(args, "--check", TOOL_ZYDIS))
+        return OPTIONS_NOTHING;
     if (!o->field_count) {
         const char *fields = "comm,tid,cpu,time,ip,symoff";
         if (o->show & (BRANCH | CALL)) fields = "comm,tid,cpu,time,ip,to,kind";

@@ -2742,6 +2742,8 @@ static int run(ptprof *p)
         fprintf(stderr, "%s: %s.\n", p->args->program, why);
         return OPTIONS_WRONG;
     }
+    if (p->opt.lines && tool_cannot(p->args, "--lines", TOOL_LIBDW))
+        return OPTIONS_NOTHING;
     status = session_open(&p->session, p->opt.file);
     if (status == 0) status = session_has_trace(&p->session);
     if (status == 0) status = choose_cost(p);

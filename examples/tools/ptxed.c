@@ -1103,13 +1103,8 @@ static int parse(tool_args *args, ptxed *x)
         status = parse_option(args, x, word);
         if (status < 0 && args->value) status = tool_unknown(args, word);
     }
-#ifndef HAVE_ZYDIS
-    if (status < 0 && x->opt.check) {
-        fprintf(stderr, "%s: --check: made without Zydis (package "
-                "libzydis-dev).\n", args->program);
+    if (status < 0 && x->opt.check && tool_cannot(args, "--check", TOOL_ZYDIS))
         return 1;
-    }
-#endif
     if (status >= 0 || late(x)) return status;
     fprintf(stderr, "%s: no pt file.\n", args->program);
     return 1;

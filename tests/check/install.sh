@@ -61,6 +61,30 @@ for t in $tools; do
 done >"$tmp/bad" 2>&1
 expect_empty "pages of the manual" "$tmp/bad"
 
+# Without optional libraries: each tool says so, and what an option would need.
+bare=$tmp/bare
+quietly "tools without libraries" make -j2 BUILD="$bare" \
+    CFLAGS="-O0 -w -U__has_include" "$bare/ptflow" "$bare/ptprof"
+for t in ptflow ptprof; do
+    "$bare/$t" --version | grep -q '^built with: no library; of Zydis' ||
+        echo "$t --version"
+done >"$tmp/bad"
+says() {
+    text=$1
+    shift
+    "$@" >"$tmp/out" 2>&1
+    [ $? -eq 1 ] && grep -q -e "$text" "$tmp/out" || { echo "$*"; cat "$tmp/out"; }
+}
+says '--check: made without Zydis (package libzydis-dev)' \
+    "$bare/ptflow" --check x >>"$tmp/bad"
+says '--lines: made without libdw (package libdw-dev)' \
+    "$bare/ptprof" --lines x >>"$tmp/bad"
+"$bare/ptprof" --pt examples/recording/trace.pt --elf \
+    examples/recording/program 2>&1 |
+    grep -q 'functions in files are not known: made without libelf (package' ||
+    echo "ptprof: no word about libelf" >>"$tmp/bad"
+expect_empty "what tools without libraries say" "$tmp/bad"
+
 # What bash offers for a word of a command line.
 offers() {
     bash -c '. "$1" && COMP_LINE=$2 COMP_POINT=${#2} && "_ipt_${2%% *}" &&

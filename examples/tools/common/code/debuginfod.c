@@ -23,7 +23,7 @@ const char *debuginfod_start(void)
                                   : NULL;
     begin_function *begin;
     if (!urls || !*urls) return "DEBUGINFOD_URLS is not set";
-    if (!begin_at || !find_at) return "libdebuginfod is missing";
+    if (!begin_at || !find_at) return "libdebuginfod is missing (package libdebuginfod1)";
     memcpy(&begin, &begin_at, sizeof begin); /* C has no cast for that */
     memcpy(&find, &find_at, sizeof find);
     client = begin();

@@ -144,36 +144,73 @@ int tool_help(const tool_args *args, const char *help, const char *more)
     return tool_end(args, 0);
 }
 
-/* Optional libraries whose headers the compiler found. */
-static const char built_with[] = ""
+static const char *const libraries[TOOL_LIBRARIES][3] = {
+    {NULL, NULL, NULL},
+    {"Zydis", "libzydis-dev", "disassembly"},
+    {"libelf", "libelf-dev", "symbols"},
+    {"libdw", "libdw-dev", "source lines"},
+    {"libiberty", "libiberty-dev", "names of C++"},
+    {"libzstd", "libzstd-dev", "compressed records"},
+    {"ncurses", "libncurses-dev", "--top"}
+};
+
+/* Libraries whose headers the compiler found. */
+static const uint8_t have[TOOL_LIBRARIES] = {
+    0,
 #ifdef __has_include
 #if __has_include(<Zydis/Zydis.h>)
-    " Zydis"
+    [TOOL_ZYDIS] = 1,
 #endif
 #if __has_include(<libelf.h>) && __has_include(<gelf.h>)
-    " libelf"
+    [TOOL_LIBELF] = 1,
 #if __has_include(<elfutils/libdw.h>)
-    " libdw"
+    [TOOL_LIBDW] = 1,
 #endif
 #endif
 #if __has_include(<libiberty/demangle.h>)
-    " libiberty"
+    [TOOL_LIBIBERTY] = 1,
 #endif
 #if __has_include(<zstd.h>)
-    " libzstd"
+    [TOOL_LIBZSTD] = 1,
+#endif
+#if __has_include(<ncurses.h>)
+    [TOOL_NCURSES] = 1,
 #endif
 #endif
-    ;
+};
+
+const char *tool_missing(tool_library library)
+{
+    static char text[64];
+    if (have[library]) return NULL;
+    snprintf(text, sizeof text, "made without %s (package %s)",
+             libraries[library][0], libraries[library][1]);
+    return text;
+}
+
+int tool_cannot(const tool_args *args, const char *option,
+                tool_library library)
+{
+    const char *const why = tool_missing(library);
+    if (why) fprintf(stderr, "%s: %s: %s.\n", args->program, option, why);
+    return why != NULL;
+}
 
 int tool_version(const tool_args *args)
 {
     char version[32];
+    const char *comma = "; of";
+    unsigned missing = 0;
     snprintf(version, sizeof version, "%d.%d.%d", IPT_VERSION >> 16,
              IPT_VERSION >> 8 & 0xff, IPT_VERSION & 0xff);
-    printf("%s-%s / ipt-%s\nbuilt with:%s; ", args->program, version, version,
-           *built_with ? built_with : " no library");
-    puts("of Zydis (disassembly), libelf (symbols), libdw (source lines), "
-         "libiberty (names of C++), libzstd (compressed records)");
+    printf("%s-%s / ipt-%s\nbuilt with:", args->program, version, version);
+    for (unsigned i = 1; i < TOOL_LIBRARIES; i++)
+        if (have[i]) printf(" %s", libraries[i][0]);
+        else missing++;
+    if (missing == TOOL_LIBRARIES - 1) printf(" no library");
+    for (unsigned i = 1; i < TOOL_LIBRARIES; i++, comma = ",")
+        printf("%s %s (%s)", comma, libraries[i][0], libraries[i][2]);
+    puts("");
     return tool_end(args, 0);
 }
 

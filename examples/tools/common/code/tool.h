@@ -136,6 +136,26 @@ const char *tool_clean(char *out, size_t room, const char *text, int json);
 int tool_help(const tool_args *args, const char *help, const char *more);
 int tool_version(const tool_args *args);
 
+/* Optional libraries. */
+typedef enum tool_library {
+    TOOL_NO_LIBRARY,
+    TOOL_ZYDIS,
+    TOOL_LIBELF,
+    TOOL_LIBDW,
+    TOOL_LIBIBERTY,
+    TOOL_LIBZSTD,
+    TOOL_NCURSES,
+    TOOL_LIBRARIES
+} tool_library;
+
+/* The end of a sentence, until the next call, if a library is missing: so, and its
+ * package. NULL: it is not. */
+const char *tool_missing(tool_library library);
+
+/* If so, say that an option cannot act. Returns 1, the exit status, or 0. */
+int tool_cannot(const tool_args *args, const char *option,
+                tool_library library);
+
 /* The exit status of a tool that has printed what it has to: `status`, but not
  * 0 if some of it could not be written. */
 int tool_end(const tool_args *args, int status);

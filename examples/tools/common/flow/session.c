@@ -692,6 +692,25 @@ static void print_losses(session *s)
     print_loss(s, "kernel code not in the copy", l->kernel_gone);
 }
 
+/* Names that are not what they could be. */
+static void print_missing(const session *s)
+{
+    const char *why = tool_missing(TOOL_LIBELF);
+    const char *what = "names of functions in files are not known";
+    int any = s->functions.count > 0;
+    if (!why && !s->mangled) {
+        why = tool_missing(TOOL_LIBIBERTY);
+        what = "names of C++ are as the linker has them";
+        any = 0;
+        for (uint32_t n = 1; why && n <= s->functions.count && !any; n++) {
+            const char *const name = functions_name(&s->functions, n);
+            any = name && strncmp(name, "_Z", 2) == 0;
+        }
+    }
+    if (why && any && !s->quiet)
+        fprintf(stderr, "%s: %s: %s.\n", s->args->program, what, why);
+}
+
 /* What there is, where that is not what was selected. */
 static void print_threads(const session *s)
 {
@@ -726,6 +745,7 @@ int session_end(session *s, int status)
     const session_config *const c = s->config;
     const int selects = s->comm || s->tids.count || s->pids.count || !s->always;
     print_losses(s);
+    print_missing(s);
     if (status) return status;
     if (selects && !s->matched && (c->flow || c->event)) {
         print_unmatched(s);
