@@ -68,7 +68,7 @@ static int put_ranges(image_space *space, size_t low, size_t high,
         space->ranges = more;
         space->capacity = capacity;
     }
-    if (space->count > high)
+    if (space->count > high && low + n != high)
         memmove(space->ranges + low + n, space->ranges + high,
                 (space->count - high) * sizeof *fresh);
     if (n) memcpy(space->ranges + low, fresh, n * sizeof *fresh);

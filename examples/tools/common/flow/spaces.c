@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a recording may make grow: mappings of a process, as many as Linux
- * allows without being asked, and of all; changes of kernel code, in bytes;
- * pieces of JIT code, records that are read for them, files of them. */
-#define CODE_SECTIONS 65536u
+/* What a recording may make grow: mappings and JIT functions of all processes;
+ * changes of kernel code, in bytes; pieces of JIT code, records that are read
+ * for them, files of them. */
+#define SOME_SECTIONS 4096u
 #define ALL_SECTIONS 2097152u
 #define POKED_BYTES (1u << 26)
 #define JIT_PIECES (1u << 22)
@@ -56,6 +56,14 @@ void spaces_init(spaces *s, const tool_args *args)
     binaries_init(&s->files);
     image_init(&s->kernel);
     image_init(&s->poked);
+    s->poke_limit = SOME_SECTIONS;
+}
+
+/* So many sections are left when those that nothing shows are gone: when is it
+ * worth while to look for them again? */
+static size_t limit_of(size_t sections)
+{
+    return 2 * sections + SOME_SECTIONS;
 }
 
 static spaces_code *new_code(spaces *s)
@@ -67,6 +75,7 @@ static spaces_code *new_code(spaces *s)
     image_init(&code->absent);
     filters_begin(&s->filters, code->filter);
     code->users = 1;
+    code->limit = SOME_SECTIONS;
     code->number = ++s->numbers;
     return code;
 }
@@ -147,11 +156,11 @@ static int own_code(spaces *s, spaces_process *p)
         }
     }
     before = sections_of(p->code);
-    if (!failed && before >= CODE_SECTIONS) {
+    if (!failed && before >= p->code->limit) {
         failed = image_forget(&p->code->seen) || image_forget(&p->code->jit)
               || image_forget(&p->code->absent);
         s->sections -= before - sections_of(p->code);
-        failed |= sections_of(p->code) > CODE_SECTIONS / 2;
+        p->code->limit = limit_of(sections_of(p->code));
     }
     s->losses.no_memory += failed != 0;
     return !failed;
@@ -377,9 +386,11 @@ static int poke(spaces *s, image *to, uint64_t ip, const uint8_t *bytes,
     uint64_t from;
     const files_file *file;
     if (size == 0) return 1;
-    if (to->section_count >= CODE_SECTIONS
-        && (image_forget(to) || to->section_count > CODE_SECTIONS / 2))
-        return out_of_memory(s);
+    if (to->section_count >= s->poke_limit) {
+        if (image_forget(to) || to->section_count > ALL_SECTIONS)
+            return out_of_memory(s);
+        s->poke_limit = limit_of(to->section_count);
+    }
     file = add_poked(s, bytes, size, &from);
     if (!file || image_add_part(to, NULL, file, from, from + size, ip))
         return out_of_memory(s);
@@ -403,9 +414,9 @@ static int apply_poke(spaces *s, const perfdata_record *r,
     const size_t size = r->u.text_poke.new_len;
     const size_t all = before > size ? before : size;
     if (all == 0 || all - 1 > UINT64_MAX - ip) return 0;
-    hide_kernel(s, ip, all, change);
+    if (all > size) hide_kernel(s, ip + size, all - size, change);
     poke(s, &s->kernel, ip, r->u.text_poke.new_bytes, size);
-    return 1;
+    return changed(change, SPACES_KERNEL, ip, all);
 }
 
 /* Code that came while recording is not in the copy that was made when it

@@ -87,6 +87,7 @@ typedef struct spaces_code {
     ipt_filter filter[IPT_FILTERS];
     uint64_t number; /* for ipt_config.space; never used again */
     uint32_t users;  /* processes */
+    size_t limit;    /* sections: some may be of no use */
 } spaces_code;
 
 /* Where the files of some processes are, and the code the user gives. */
@@ -132,6 +133,7 @@ typedef struct spaces {
     ipt_filter kernel_filter[IPT_FILTERS]; /* of who has no other code */
     uint64_t numbers;  /* of code so far */
     size_t sections;   /* of all processes */
+    size_t poke_limit; /* as spaces_code.limit, of the kernel */
     image kernel;
     image poked;       /* kernel code from before it was first changed; from
                           no file: there was none */
