@@ -109,6 +109,8 @@ int main(int argc, char **argv)
     ipt_cache cache;
     ipt_hot hot;
     code_size = fread(code, 1, sizeof code, c);
+    if (!feof(t) || !feof(c))
+        return fprintf(stderr, "hot: a file is not below 16 MiB\n"), 2;
     config.read = read_code;
     config.flags = IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
     wanted.heads = heads, wanted.head_count = 4096;

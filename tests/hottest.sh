@@ -25,6 +25,18 @@ found=$(awk 'NR == FNR {path[NR] = $1; n = NR; next}
 [ -s "$tmp/path" ] && [ "$found" -gt 0 ] && [ "$runs" -gt 0 ] && pass ||
     fail "the hottest trace ran $found times"
 
+# A file that does not fit is refused, not cut, before anything is printed: by
+# the other examples, too (cover: ptcov.sh).
+truncate -s 17M "$tmp/big"
+for files in "$tmp/big $recording/pages.bin" "$recording/trace.pt $tmp/big"; do
+    for example in hot minimal; do
+        # shellcheck disable=SC2086 # two names
+        "${hot%hot}$example" $files 401000 >"$tmp/out" 2>"$tmp/err"
+        [ $? -eq 2 ] && [ ! -s "$tmp/out" ] && grep -q '16 MiB' "$tmp/err" &&
+            pass || fail_with "$example: a file of 17 MiB" "$tmp/err"
+    done
+done
+
 "$hot" /dev/null /dev/null 0 >"$tmp/out" 2>&1 && fail "a trace without a PSB" ||
     pass
 report
