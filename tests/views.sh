@@ -548,8 +548,100 @@ annotated() {
 ! have callgrind_annotate valgrind ||
     annotated "$tmp/folded.insn" "$tmp/x.data"
 
+# A reader of the format, by its specification (Callgrind Format, in the manual
+# of valgrind): header lines, then per function cost lines, calls and jumps, each
+# followed by a line of its place. Names are NAME, (N) NAME or (N), defined once.
+# Prints FUNCTION SELF CALLED: costs of the last event, own and of calls to it.
+cat >"$tmp/format.awk" <<'END'
+function wrong(why) {if (!bad) bad = why ": " NR ": " $0}
+function name(kind,  t, id) {
+    t = $0; sub(/^[a-z]*=/, "", t)
+    if (t !~ /^\(/) return t
+    id = t; sub(/\).*/, ")", id); sub(/^\([0-9]+\) ?/, "", t)
+    if (t == "" && !((kind, id) in names)) wrong("a number that has no name")
+    if (t != "" && (kind, id) in names && names[kind, id] != t)
+        wrong("a number of two names")
+    if (t != "") names[kind, id] = t
+    return names[kind, id]
+}
+function costs(events_too) {
+    if ($0 !~ /^[0-9]+( [0-9]+)*$/) wrong("no place")
+    if (events_too ? NF < 2 || NF > 1 + events : NF != 1) wrong("costs")
+    return events_too ? (NF == 1 + events ? $NF : 0) : 0
+}
+NR == 1 {if ($0 != "# callgrind format") wrong("no format"); next}
+/^$/ {next}
+/^(version|creator|positions): / {next}
+/^events: / {events = NF - 1; next}
+/^totals: / {if (NF != 1 + events) wrong("totals"); totals = $NF; next}
+/^ob=/ {name("ob"); next}
+/^f[lie]=/ {name("file"); next}
+/^fn=/ {fn = name("fn"); self[fn] += 0; next}
+/^cob=/ {name("ob"); next}
+/^cf[il]=/ {name("file"); next}
+/^cfn=/ {callee = name("fn"); next}
+/^calls=[0-9]+ [0-9]+$/ {
+    if (callee == "" || fn == "") wrong("calls of nothing")
+    if ((getline) <= 0) wrong("no costs of calls")
+    called[callee] += costs(1); callee = ""; next
+}
+/^jump=[0-9]+ [0-9]+$/ || /^jcnd=[0-9]+\/[0-9]+ [0-9]+$/ {
+    split($1, at, /[=\/]/)
+    if (/^jcnd/ && at[2] > at[3]) wrong("taken more often than executed")
+    if ((getline) <= 0) wrong("no place of a jump")
+    costs(0); jumps++; next
+}
+/^[0-9]/ {if (fn == "") wrong("costs of nothing"); self[fn] += costs(1); next}
+{wrong("what is it")}
+END {
+    for (f in self) {all += self[f]; print f, self[f], called[f] + 0}
+    if (all != totals) wrong("totals " totals ", sum " all)
+    if (with_jumps && !jumps) wrong("no jumps")
+    if (bad) {print bad >"/dev/stderr"; exit 1}
+}
+END
+
+# formatted BY: what the reader reads is what --flat says, to its three digits:
+# own costs; and totals, of functions that do not call themselves.
+formatted() {
+    prof --callgrind "$tmp/x.callgrind" --by "$1" "$tmp/x.data"
+    if ! awk -f "$tmp/format.awk" "$tmp/x.callgrind" >"$tmp/read" 2>"$tmp/why"
+    then
+        fail_with "the format of callgrind, by $1" "$tmp/why"
+        return
+    fi
+    prof --flat --min 0 --by "$1" "$tmp/x.data" | awk '
+        FILENAME == ARGV[1] {
+            called = $NF; own = $(NF - 1); sub(/ [0-9]+ [0-9]+$/, "")
+            self[$0] = own; total[$0] = called; all += own; next
+        }
+        FNR == 1 {next}
+        {
+            share = $1; n = $3; sub(/%/, "", share); sub(/^~/, "", n)
+            unit = n; gsub(/[0-9.]/, "", unit); sub(/[a-zA-Z]+$/, "", n)
+            n *= unit ~ /^m/ ? 1e6 : unit ~ /^u/ ? 1e3 : unit == "s" ? 1e9 \
+               : unit == "k" ? 1e3 : unit == "M" ? 1e6 : 1
+            sub(/^ *[^ ]+ +[^ ]+ +[^ ]+ +[^ ]+ +/, "")
+            if (!($0 in self)) {print $0, "is not read"; next}
+            d = n - self[$0]; rows++
+            if (d * 180 > n + 180 || -d * 180 > n + 180)
+                print $0, "costs", n, "not", self[$0]
+            if ($0 != "_start" && total[$0] && total[$0] <= all) {
+                d = share - 100 * total[$0] / all
+                if (d > 0.06) print $0, "is", share "%, called", total[$0]
+            }
+        }
+        END {if (rows < 20) print "only", rows, "rows"}
+        ' "$tmp/read" - >"$tmp/why"
+    if [ ! -s "$tmp/why" ]; then pass
+    else fail_with "callgrind and --flat, by $1" "$tmp/why"; fi
+}
+formatted insn
+formatted time
+
 # lines_of FILE: what functions of the program of two files below cost by line,
-# `FUNCTION FILE LINE COST`, and calls, `FUNCTION FILE LINE CALLEE CALLS COST`.
+# `FUNCTION FILE LINE COST`, calls, `FUNCTION FILE LINE CALLEE CALLS COST`, and
+# jumps, `FUNCTION FILE LINE jcnd=TAKEN/EXECUTED LINE` or `jump=TAKEN LINE`.
 lines_of() {
     awk '
     function text(  t) {
@@ -566,6 +658,12 @@ lines_of() {
         if (callee !~ /^(work|leaf|other)$/) next
         place = fn " " file " " $1 " " callee
         count[place] += calls; total[place] += $2
+        next
+    }
+    /^(jump|jcnd)=/ {
+        jump = $0; sub(/ $/, "", jump)
+        getline
+        if (fn ~ /^(main|work|leaf|other)$/) print fn " " file " " $1 " " jump
         next
     }
     /^[0-9]/ && fn ~ /^(main|work|leaf|other)$/ {cost[fn " " file " " $1] += $2}
@@ -618,12 +716,17 @@ END
         "$tmp/lined" >"$tmp/recorded" 2>&1
     prof --callgrind "$tmp/lined.ours" "$tmp/lined.data" 2>"$tmp/said"
     valgrind --tool=callgrind --compress-pos=no --compress-strings=no \
-        --separate-recs=1 --callgrind-out-file="$tmp/lined.theirs" \
+        --separate-recs=1 --collect-jumps=yes --callgrind-out-file="$tmp/lined.theirs" \
         "$tmp/lined" >"$tmp/said" 2>&1
     for of in ours theirs; do lines_of "$tmp/lined.$of" >"$tmp/$of"; done
     if grep -q lined.h "$tmp/ours" && grep -q 'work .* leaf 9 36' "$tmp/ours" &&
+        grep -q 'work .* 10 jcnd=22/31 11' "$tmp/ours" &&
+        grep -q ' jump=[0-9]* [0-9]*$' "$tmp/ours" &&
         diff "$tmp/theirs" "$tmp/ours" >"$tmp/why"
     then pass; else fail_with "callgrind's lines (<), and ours (>)" "$tmp/why"; fi
+    if awk -v with_jumps=1 -f "$tmp/format.awk" "$tmp/lined.ours" \
+        >"$tmp/read" 2>"$tmp/why"; then pass
+    else fail_with "the format of callgrind, with jumps" "$tmp/why"; fi
     callgrind_annotate --auto=yes "$tmp/lined.ours" "$tmp/lined.c" \
         >"$tmp/annotated" 2>&1
     if grep -q 's += leaf(i);' "$tmp/annotated"; then pass

@@ -192,6 +192,8 @@ typedef struct thread {
     uint32_t in_part;    /* flow is in it, a part of the top frame's function;
                             0: in none; UINT32_MAX: not known */
     uint8_t has_parts;   /* flow was in one */
+    uint32_t jump;       /* of --callgrind: the last instruction is this one, and */
+    uint64_t jump_next;  /* ... this is the address after it; 0: no jump */
     uint32_t in_chain;   /* ... in this chain of what is inlined; as in_part */
     uint64_t run;        /* see threads_who */
     uint8_t kind;        /* of the last instruction */
@@ -253,6 +255,16 @@ typedef struct site {
     calltree_cost total;
 } site;
 
+/* A direct jump inside of a function. */
+typedef struct jump {
+    uint32_t function; /* 0: it was not taken, or leads out of it */
+    uint32_t from;     /* lines: 1 + the index */
+    uint32_t to;
+    uint64_t executed;
+    uint64_t taken;
+    uint8_t cond;
+} jump;
+
 /* What session_find said of an address. */
 typedef struct known {
     uint64_t ip;
@@ -262,6 +274,7 @@ typedef struct known {
     uint32_t pid;
     uint32_t line; /* of --lines: 1 + its index */
     uint32_t chain; /* of --inlined: node of `chains` */
+    uint32_t jump;  /* of --callgrind: 1 + its index; 0: not known */
     uint8_t guest;
 } known;
 
@@ -294,6 +307,9 @@ struct ptprof {
     uint32_t *site_slots; /* by a hash: numbers; 0: free */
     uint32_t site_count;
     uint32_t site_size;  /* a power of two, or 0 */
+    names_table jump_names; /* where jumps are: their numbers */
+    jump *jumps;         /* by number - 1; of --callgrind */
+    size_t jump_max;
     path *paths;
     size_t path_count;
     size_t path_max;
@@ -440,10 +456,11 @@ static void find_out(const thread *t, known *k, uint64_t ip)
     k->function.start = place.name && strcmp(place.name, "_start") == 0;
     k->part = own != k->function.name ? own : 0;
     k->chain = p->opt.inlined ? chain_of(p, &place, &own) : CALLTREE_ROOT;
+    k->jump = 0;
     k->line = p->opt.by_line ? line_of(p, &place, own) : 0;
 }
 
-static const known *known_at(const thread *t, uint64_t ip)
+static known *known_at(const thread *t, uint64_t ip)
 {
     ptprof *const p = t->in;
     const uint32_t pid = t->task->pid;
@@ -698,6 +715,47 @@ static uint32_t site_of(ptprof *p, uint32_t from, uint32_t to, uint32_t row)
         *slot = p->site_count;
     }
     return *slot;
+}
+
+/* ---- jumps, for --callgrind ---- */
+
+/* An instruction was executed; the last one may have been a jump to it. */
+static void find_jump(thread *t, const ipt_block *b)
+{
+    ptprof *const p = t->in;
+    known *const k = known_at(t, b->ip);
+    jump *j;
+    if (t->jump_next && t->jump_next != b->ip) {
+        j = &p->jumps[t->jump - 1];
+        if (j->from && p->lines[j->from - 1].function
+                           == p->lines[k->line - 1].function) {
+            j->function = p->lines[k->line - 1].function;
+            j->to = k->line;
+            j->taken++;
+        }
+    }
+    t->jump_next = 0;
+    if (b->kind != IPT_INSN_JCC && b->kind != IPT_INSN_JMP) return;
+    if (!k->jump) {
+        char text[64];
+        snprintf(text, sizeof text, "%" PRIu32 " %" PRIx64, k->function.name,
+                 b->ip - k->function.first);
+        k->jump = names_add(&p->jump_names, text);
+        if (!k->jump) out_of_memory(p);
+        if (k->jump > p->jump_max) {
+            const size_t max = 2 * (size_t) k->jump + 64;
+            if (!tool_grow(&p->jumps, max, sizeof *p->jumps)) out_of_memory(p);
+            memset(p->jumps + p->jump_max, 0,
+                   (max - p->jump_max) * sizeof *p->jumps);
+            p->jump_max = max;
+        }
+    }
+    j = &p->jumps[k->jump - 1];
+    j->from = k->line;
+    j->cond = b->kind == IPT_INSN_JCC;
+    j->executed++;
+    t->jump = k->jump;
+    t->jump_next = b->ip + b->last_size;
 }
 
 /* The call that --histogram is about begins, or one below it. */
@@ -1299,6 +1357,7 @@ static void find_chain(thread *t, uint64_t ip)
 static void run_block(thread *t, const ipt_block *b)
 {
     if (stack_flow(&t->stack, b)) out_of_memory(t->in);
+    if (t->in->opt.callgrind) find_jump(t, b);
     if (t->in->opt.inlined) find_chain(t, b->ip);
     find_part(t, b->ip);
     charge_run(&t->charge, b->count,
@@ -2170,12 +2229,23 @@ typedef struct writer {
     FILE *file;
     uint32_t *lines;   /* indices, by function, source file and number */
     uint32_t *sites;   /* indices, by caller, callee and line */
+    uint32_t *jumps;   /* indices, by function and place */
     uint32_t source;   /* of the lines that are written now, */
     uint32_t home;     /* ... and that of the function */
 } writer;
 
 static const line *sort_lines; /* what qsort's indices are about */
 static const site *sort_sites;
+static const jump *sort_jumps;
+
+static int by_jump(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *) a;
+    const uint32_t y = *(const uint32_t *) b;
+    const uint32_t f = sort_jumps[x].function;
+    const uint32_t g = sort_jumps[y].function;
+    return f != g ? (f < g ? -1 : 1) : x < y ? -1 : x > y;
+}
 
 static int by_place(const void *a, const void *b)
 {
@@ -2270,6 +2340,34 @@ static void write_own(writer *w, const calltree_node *n, uint32_t begin)
     write_costs(w->in, w->file, write_source(w, NULL, begin), &left);
 }
 
+/* Jumps of a function between lines of one source file. */
+static void write_jumps(writer *w, uint32_t function, uint32_t begin)
+{
+    const ptprof *const p = w->in;
+    size_t low = 0, high = p->jump_max;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (p->jumps[w->jumps[middle]].function < function)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (; low < p->jump_max; low++) {
+        const jump *const j = &p->jumps[w->jumps[low]];
+        const line *from;
+        uint32_t number;
+        if (j->function != function) break;
+        from = &p->lines[j->from - 1];
+        if (!from->source || p->lines[j->to - 1].source != from->source)
+            continue;
+        number = write_source(w, from, begin);
+        fprintf(w->file, "%s=%" PRIu64, j->cond ? "jcnd" : "jump", j->taken);
+        if (j->cond) fprintf(w->file, "/%" PRIu64, j->executed);
+        fprintf(w->file, " %" PRIu32 "\n%" PRIu32 "\n",
+                p->lines[j->to - 1].number, number);
+    }
+}
+
 /* Where sites of a caller and a callee begin. */
 static size_t first_site(const writer *w, uint32_t from, uint32_t to)
 {
@@ -2330,6 +2428,7 @@ static uint32_t *make_order(ptprof *p, size_t count,
     for (size_t i = 0; i < count; i++) list[i] = (uint32_t) i;
     sort_lines = p->lines;
     sort_sites = p->sites;
+    sort_jumps = p->jumps;
     qsort(list, count, sizeof *list, compare);
     return list;
 }
@@ -2350,6 +2449,7 @@ static int write_callgrind(ptprof *p)
             p->by_insn ? "" : " Nanoseconds");
     w.lines = make_order(p, p->line_max, by_place);
     w.sites = make_order(p, p->site_count, by_call);
+    w.jumps = make_order(p, p->jump_max, by_jump);
     for (uint32_t i = edges.list[0].child; i; i = edges.list[i].sibling) {
         const calltree_node *const n = &edges.list[i];
         uint32_t begin;
@@ -2357,6 +2457,7 @@ static int write_callgrind(ptprof *p)
         begin = write_function(&w, callers, n->name, &w.home);
         w.source = w.home;
         write_own(&w, n, begin);
+        write_jumps(&w, n->name, begin);
         for (uint32_t c = n->child; c; c = edges.list[c].sibling)
             write_calls(&w, n, &edges.list[c], begin);
     }
@@ -2367,6 +2468,7 @@ static int write_callgrind(ptprof *p)
     calltree_free(&edges);
     free(w.lines);
     free(w.sites);
+    free(w.jumps);
     return tool_close(w.file) || failed ? -1 : 0;
 }
 
@@ -2786,6 +2888,8 @@ static void free_all(ptprof *p)
     free(p->lines);
     free(p->sites);
     free(p->site_slots);
+    free(p->jumps);
+    names_free(&p->jump_names);
     direct_free(&p->direct);
     calltree_free(&p->tree);
     calltree_free(&p->waits);
