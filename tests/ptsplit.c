@@ -168,6 +168,8 @@ static void make_recording(const char *code)
     save("perf.data", whole, whole_size);
 }
 
+#define CODE "\177ELF" /* all that is looked at */
+
 /* Code of its own, below top. */
 static char code_name[320];
 
@@ -210,7 +212,7 @@ static void check_recording(void)
     check_comms("out.d/perf.data-sideband.pevent", "none,");
     CHECK_EQ(load("out.d/perf.data-sideband.pevent"), 24 + 24);
     snprintf(sysroot, sizeof sysroot, "out.d/sysroot%s", code_name);
-    check_file(sysroot, "the code");
+    check_file(sysroot, CODE);
 }
 
 #define COMMON_OPTIONS                                                        \
@@ -608,14 +610,14 @@ TEST(builds)
     remove_all("out.d");
     // perf's cache has it
     CHECK_EQ(shell("mkdir -p cache/.build-id/01/02030405060709 &&"
-                   " echo cached >cache/.build-id/01/02030405060709/elf &&"
+                   " printf '\\177ELFcached' >cache/.build-id/01/02030405060709/elf &&"
                    " mkdir -p home && ln -s ../cache home/.debug"), 0);
     CHECK_EQ(run("-o out.d perf.data"), 0);
-    check_file(copy, "cached\n");
+    check_file(copy, CODE "cached");
     remove_all("out.d");
     remove_all("home");
     CHECK_EQ(run("--buildid-dir cache -o out.d perf.data"), 0);
-    check_file(copy, "cached\n");
+    check_file(copy, CODE "cached");
     remove_all("out.d");
     remove_all("cache");
 }
@@ -641,14 +643,14 @@ TEST(hostile_builds)
     CHECK_EQ(shell("mkdir -p cache/.build-id/2e/2e evil cache/.build-id/.."
                    "/evil && echo evil | tee evil/elf cache/evil/elf"
                    " cache/.build-id/elf >cache/elf &&"
-                   " echo cached >cache/.build-id/2e/2e/elf"), 0);
+                   " printf '\\177ELFcached' >cache/.build-id/2e/2e/elf"), 0);
     for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
         make_build(name, ids[i].bytes, ids[i].size > 20 ? 20 : ids[i].size);
         CHECK_EQ(whole[288 + whole[288 + 6]], 10); // after AUXTRACE_INFO
         if (ids[i].size > 20) whole[288 + whole[288 + 6] + 40] = ids[i].size;
         save("perf.data", whole, whole_size);
         run("--buildid-dir cache -o out.d perf.data");
-        if (ids[i].cached) check_file(copy, "cached\n");
+        if (ids[i].cached) check_file(copy, CODE "cached");
         else CHECK(load(copy) <= 0 || !strstr(text, "evil"));
         remove_all("out.d");
     }
@@ -777,9 +779,9 @@ TEST(names_in_the_way)
     snprintf(a, sizeof a, "%s/one", top);
     snprintf(b, sizeof b, "%s/two/three", top);
     snprintf(c, sizeof c, "//%s/.//one", top);
-    save("one", "1", 1);
+    save("one", CODE "1", 5);
     mkdir("two", 0777);
-    save("two/three", "3", 1);
+    save("two/three", CODE "3", 5);
     start_file();
     put_info(1, 0);
     put_map(a, 1, 1, 0);
@@ -791,9 +793,9 @@ TEST(names_in_the_way)
     save("perf.data", whole, whole_size);
     CHECK_EQ(run("-o out.d perf.data"), 0);
     snprintf(a, sizeof a, "out.d/sysroot%s/two/three", top);
-    check_file(a, "3");
+    check_file(a, CODE "3");
     snprintf(a, sizeof a, "out.d/sysroot%s/one", top);
-    check_file(a, "1");
+    check_file(a, CODE "1");
     remove_all("out.d");
     remove_all("two");
     unlink("one");
@@ -835,7 +837,7 @@ TEST(symfs)
     shell("mkdir -p elsewhere fs/lib && printf '\\177ELFout\\n' >elsewhere/x &&"
           " printf outside >elsewhere/y && ln -s ../../elsewhere fs/lib/out &&"
           " ln -s ../../elsewhere/x fs/lib/x");
-    shell("mkdir -p fs/bin fs/lib && echo inside >fs/bin/x && cd fs/lib &&"
+    shell("mkdir -p fs/bin fs/lib && printf '\\177ELFin\\n' >fs/bin/x && cd fs/lib &&"
           " ln -s /bin/x absolute && ln -s ../../../../bin/x up &&"
           " ln -s /etc/passwd passwd &&"
           " ln -s ../../../../../../../../etc/passwd up2 && mkfifo ../fifo");
@@ -856,16 +858,16 @@ TEST(symfs)
     finish_file();
     save("perf.data", whole, whole_size);
     CHECK_EQ(run("--symfs fs -o out.d perf.data"), 0);
-    check_file("out.d/sysroot/bin/x", "inside\n");
+    check_file("out.d/sysroot/bin/x", CODE "in\n");
     if (exists("out.d/sysroot/lib/absolute")) { // needs Linux 5.6
-        check_file("out.d/sysroot/lib/absolute", "inside\n");
-        check_file("out.d/sysroot/lib/up", "inside\n");
+        check_file("out.d/sysroot/lib/absolute", CODE "in\n");
+        check_file("out.d/sysroot/lib/up", CODE "in\n");
     }
     CHECK(!exists("out.d/sysroot/lib/passwd"));
     CHECK(!exists("out.d/sysroot/lib/up2"));
     if (exists("out.d/sysroot/lib/absolute")) {
-        check_file("out.d/sysroot/lib/x", "\177ELFout\n");
-        check_file("out.d/sysroot/lib/out/x", "\177ELFout\n");
+        check_file("out.d/sysroot/lib/x", CODE "out\n");
+        check_file("out.d/sysroot/lib/out/x", CODE "out\n");
     }
     CHECK(!exists("out.d/sysroot/lib/out/y"));
     CHECK(!exists("out.d/sysroot/elsewhere"));
@@ -986,6 +988,31 @@ TEST(options)
     SAYS("more than one file: b");
 }
 
+/* A recording names any file; what is passed on is code, and is for its owner to
+ * pass on. */
+TEST(not_code)
+{
+    char name[320];
+    char copy[400];
+    struct stat info;
+    snprintf(name, sizeof name, "%s/secret", top);
+    snprintf(copy, sizeof copy, "out.d/sysroot%s", name);
+    save("secret", "\177EL of a key", 13);
+    make_recording(name);
+    CHECK_EQ(run("-o out.d"), 0);
+    SAYS("secret: is left out: not an ELF file");
+    CHECK(!exists(copy));
+    remove_all("out.d");
+    CHECK_EQ(run("--strict -o out.d"), 1);
+    remove_all("out.d");
+    make_recording(code_name);
+    CHECK_EQ(run("-o out.d"), 0);
+    snprintf(copy, sizeof copy, "out.d/sysroot%s", code_name);
+    CHECK_EQ(stat(copy, &info), 0);
+    CHECK_EQ(info.st_mode & 0777, 0600);
+    remove_all("out.d");
+}
+
 /* After a warning, here of a file that is not there. */
 TEST(strict)
 {
@@ -1015,7 +1042,7 @@ int main(void)
              *build == '/' ? "" : "/", build);
     if (mkdir(top, 0777) || chdir(top)) return 2;
     snprintf(code_name, sizeof code_name, "%s/code", top);
-    save(code_name, "the code", 8);
+    save(code_name, CODE, sizeof CODE - 1);
     RUN(by_cpu);
     RUN(rounds);
     RUN(other_forms);
@@ -1038,6 +1065,7 @@ int main(void)
     RUN(many_cpus);
     RUN(no_trace);
     RUN(options);
+    RUN(not_code);
     RUN(strict);
     if (chdir("/")) return 2;
     remove_all(above);

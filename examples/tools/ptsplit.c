@@ -54,7 +54,8 @@ static const char help[] =
     "  f-sideband-cpu<n>.pevent  records of a cpu, by time; of a recording by\n"
     "  f-sideband-pid<n>.pevent  thread: of a process.\n"
     "  f-sideband.pevent         records of none.\n"
-    "  sysroot/<path>            code: from perf's cache, else from <path>.\n"
+    "  sysroot/<path>            code (ELF files): from perf's cache, else from\n"
+    "                            <path>. Files are for their owner alone.\n"
     "  sysroot/vdso/             vdso-x64.so, vdso-x32.so, vdso-ia32.so.\n"
     "  kcore_dir/                kcore, kallsyms.\n"
     "\n"
@@ -634,17 +635,22 @@ static char *text2(const char *a, const char *b)
     return text;
 }
 
-/* What is copied is passed on: a link of the user's that leads out of the folder
- * is followed to a program, or a library, and to nothing else. */
-static int open_below(const char *folder, const char *name, uint64_t *size)
+/* Is an open file a program or a library? What is copied is passed on, and it is
+ * the recording that names it: it is not to be somebody's letter or key. */
+static int is_code(int fd)
 {
     char magic[4];
+    return pread(fd, magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0;
+}
+
+/* A link of the user's that leads out of the folder is followed to code, and to
+ * nothing else. */
+static int open_below(const char *folder, const char *name, uint64_t *size)
+{
     int fd = below_open(folder, name, size);
     if (fd >= 0) return fd;
     fd = below_follow(folder, name, size);
-    if (fd < 0) return -1;
-    if (pread(fd, magic, 4, 0) == 4 && memcmp(magic, "\177ELF", 4) == 0)
-        return fd;
+    if (fd < 0 || is_code(fd)) return fd;
     close(fd);
     return -1;
 }
@@ -666,8 +672,15 @@ static int open_mapped(splitter *s, const mapped *map, uint64_t *size)
     default: break;
     }
     if (file) fd = files_reopen(file);
-    if (fd < 0) complain(s, map->name, "cannot be copied: not a file");
-    else *size = file->size;
+    if (fd < 0) {
+        complain(s, map->name, "cannot be copied: not a file");
+    } else if (!is_code(fd)) {
+        complain(s, map->name, "is left out: not an ELF file");
+        close(fd);
+        fd = -1;
+    } else {
+        *size = file->size;
+    }
     return fd;
 }
 

@@ -64,7 +64,7 @@ int below_create(int folder, const char *path)
         int fd = -1;
         if (status > 0 && is_last(path))
             return instead_of(at, openat(at, name, O_WRONLY | O_CREAT | O_EXCL
-                                         | O_NOFOLLOW | O_CLOEXEC, 0666));
+                                         | O_NOFOLLOW | O_CLOEXEC, 0600));
         if (status > 0 && (mkdirat(at, name, 0777) == 0 || errno == EEXIST))
             fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW
                         | O_CLOEXEC);
