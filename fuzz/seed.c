@@ -422,6 +422,17 @@ static void save_start(const char *folder, const char *sample_name,
         save(folder, tags[turn / 2 % 3], name, bytes, size);
 }
 
+/* ---- lines of simple-pt: see simplept.c ---- */
+
+static void save_simplept_files(const char *folder)
+{
+    static const char lines[] =
+        "meta nom_freq 32\nmeta family 6\nmeta model 151\nmeta mtc_freq 4\n"
+        "1.5 11 10000 1000 0 4\t/a\n0.0 12 20000 7f0000 1000\t/a b\n";
+    save(folder, "simplept", "sideband", (const uint8_t *) lines,
+         sizeof lines - 1);
+}
+
 int main(int argc, char **argv)
 {
     uint8_t bytes[FUZZ_HEAD + 2 * SAMPLE_MAX];
@@ -436,6 +447,7 @@ int main(int argc, char **argv)
     save_pevent_files(argv[1]);
     save_spaces_files(argv[1]);
     save_symbols_files(argv[1]);
+    save_simplept_files(argv[1]);
     save_hw_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = make_seed(bytes, &samples[i], i);

@@ -170,7 +170,7 @@ static void add(threads *t, const uint8_t *a, unsigned n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const threads_config config = {
-        code, apply_one, flow, event, date, lost, progress, wanted, NULL,
+        code, apply_one, flow, event, date, lost, progress, wanted, NULL, NULL,
         &run_of, NULL, 0, 0, 0, 0, 0, 0
     };
     threads_config own = config;

@@ -245,7 +245,7 @@ static void begin_task(unsigned i)
 static void begin(uint32_t flags, uint64_t bits, int knows)
 {
     const threads_config config = {
-        code, apply_none, flow, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
+        code, apply_none, flow, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
         knows ? KERNEL_AT + SWITCH_TO : 0, 0, 1, 0, 0, 0
     };
     ipt_gen_config c;

@@ -133,7 +133,7 @@ static void stretch(uint32_t ip)
 static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
-        code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL,
+        code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL, NULL,
         NULL, 0, 0, 0, 0, 0, 0
     };
     threads_config own = config;

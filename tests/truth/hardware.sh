@@ -87,4 +87,33 @@ for file in "$traces"/*/image.map; do
         fail_with "$case, --pt: $(wc -l <"$tmp/got") instructions" "$tmp/err"
     fi
 done
+# What simple-pt recorded, beside DIR: its ring, its lines, and of all that ran
+# the program. ptxed goes on at a PSB after missing code, perf and ptflow at an
+# IP: all that ptxed gives is among that, in order.
+for folder in "$traces"/../real/simplept-*/; do
+    [ -e "$folder/trace.pt.xz" ] || continue
+    case=$(basename "$folder")
+    mkdir "$tmp/$case" "$tmp/$case/files"
+    xz -dc "$folder/trace.pt.xz" >"$tmp/$case/ptout.0"
+    cp "$folder/sideband" "$tmp/$case/ptout.sideband"
+    cp "$folder/b.elf" "$tmp/$case/files/b"
+    flow --fields time,ip --simple-pt "$tmp/$case" \
+        --symfs "$tmp/$case/files" >"$tmp/got"
+    cp "$tmp/err" "$tmp/said"
+    [ "$(grep -c 'say where' "$tmp/said")" -eq 1 ] && pass ||
+        fail_with "$case: which libraries are not there" "$tmp/said"
+    base=$(sed -n 's/^[^m][^ ]* [^ ]* [^ ]* \([^ ]*\) .*b$/\1/p' \
+        "$folder/sideband")
+    timeout 300 "$build/ptxed" --cpu 6/151/2 --pt "$tmp/$case/ptout.0" \
+        --raw "$tmp/$case/files/b:0x1000:0x$base" 2>"$tmp/err" |
+        sed -n 's/^0*\([0-9a-f]*\)  .*/\1/p' >"$tmp/want"
+    awk -v want="$tmp/want" 'BEGIN {left = getline next_ip <want}
+        {timed += $1 > 0}
+        left > 0 && $2 == next_ip {among++; left = getline next_ip <want}
+        END {print NR, among, left, NR - timed}' "$tmp/got" >"$tmp/n"
+    [ "$(cat "$tmp/n")" = "20972003 17983187 0 0" ] && pass ||
+        fail_with "$case: instructions, ptxed's among them, ptxed's left, untimed" \
+            "$tmp/n"
+done
+
 report

@@ -178,11 +178,14 @@ int session_parse(tool_args *args, session *s, const char *help,
     int status = options_parse(args, texts, 0, follow_option, s);
     if (status >= 0) return status;
     *name = NULL;
-    if (s->bare.trace && *args->next)
-        why = "--pt and a file: one of them";
-    else if (!s->bare.trace && (s->bare.file_count || s->bare.described))
+    if ((s->bare.trace != NULL) + (s->bare.folder != NULL)
+        + (*args->next != NULL) > 1)
+        why = "--pt, --simple-pt and a file: one of them";
+    else if (!s->bare.trace
+             && (s->bare.file_count || (s->bare.described && !s->bare.folder)))
         why = "--elf, --raw, --cpu-model, --nom-freq, ...: there is no --pt";
-    if (!why) return s->bare.trace ? -1 : options_file(args, name);
+    if (!why)
+        return s->bare.trace || s->bare.folder ? -1 : options_file(args, name);
     fprintf(stderr, "%s: %s.\n", args->program, why);
     return OPTIONS_WRONG;
 }
@@ -502,6 +505,13 @@ static int read_records(session *s)
     return status != PERFDATA_ERR_CUT && status != PERFDATA_END;
 }
 
+/* The process of a CR3. */
+static uint32_t find_process(uint64_t cr3, void *context)
+{
+    const session *const s = (const session *) context;
+    return simplept_process(&s->bare.simple, cr3);
+}
+
 static void configure(session *s)
 {
     const session_config *const from = s->config;
@@ -515,6 +525,7 @@ static void configure(session *s)
     c->progress = on_progress;
     c->wanted = want_thread;
     c->filter = find_filter;
+    if (s->bare.folder) c->process = find_process;
     c->context = s;
     c->file = &s->file;
     c->flags = from->flags;
@@ -570,8 +581,11 @@ static int open_file(session *s, const char *name)
 {
     char *made;
     int status;
-    if (!s->bare.trace) return perffile_open(s->args, name, &s->file);
-    made = bare_write(s->args, &s->bare, spaces_bare(&s->spaces));
+    if (!s->bare.trace && !s->bare.folder)
+        return perffile_open(s->args, name, &s->file);
+    made = bare_write(s->args, &s->bare,
+                      s->bare.trace ? spaces_bare(&s->spaces)
+                                    : spaces_folder(&s->spaces));
     if (!made) return 1;
     status = perffile_open(s->args, made, &s->file);
     remove(made);
@@ -662,14 +676,24 @@ static uint64_t print_absent(session *s)
  * nobody needs them. */
 static void print_no_files(const session *s)
 {
+    static const char vdso[] = "[vdso]";
+    unsigned count = 0;
+    if (!s->threads.losses[THREADS_NO_CODE] || s->quiet) return;
     for (size_t i = 0; i < SPACES_NO_FILE && s->spaces.no_file[i]; i++) {
-        const char *const name = s->spaces.no_file[i];
-        if (!s->threads.losses[THREADS_NO_CODE] || s->quiet) return;
-        fprintf(stderr, "%s: not there: ", s->args->program);
-        tool_print(stderr, name);
-        fprintf(stderr, "; say where a copy is: %s\n",
-                strcmp(name, "[vdso]") ? "--symfs <folder>" : "--vdso <file>");
+        if (strcmp(s->spaces.no_file[i], vdso) == 0) continue;
+        if (count++)
+            fputs(", ", stderr);
+        else
+            fprintf(stderr, "%s: not there: ", s->args->program);
+        tool_print(stderr, s->spaces.no_file[i]);
     }
+    if (count)
+        fprintf(stderr, "; say where %s: --symfs <folder>\n",
+                count > 1 ? "copies are" : "a copy is");
+    for (size_t i = 0; i < SPACES_NO_FILE && s->spaces.no_file[i]; i++)
+        if (strcmp(s->spaces.no_file[i], vdso) == 0)
+            fprintf(stderr, "%s: not there: %s; say where a copy is: --vdso "
+                            "<file>\n", s->args->program, vdso);
 }
 
 static void print_losses(session *s)

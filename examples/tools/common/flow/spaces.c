@@ -891,10 +891,16 @@ int spaces_option(tool_args *args, spaces *s, const char *word)
     return -1;
 }
 
+const char *spaces_folder(const spaces *s)
+{
+    const spaces_place *const all = place_of(s, UINT32_MAX);
+    return all ? all->folder : NULL;
+}
+
 const char *spaces_bare(spaces *s)
 {
     spaces_place *const all = place_of(s, UINT32_MAX);
-    const char *const folder = all ? all->folder : NULL;
+    const char *const folder = spaces_folder(s);
     s->is_bare = 1;
     if (all) all->folder = NULL;
     return folder;

@@ -168,6 +168,9 @@ int spaces_option(tool_args *args, spaces *s, const char *word);
  * or NULL. */
 const char *spaces_bare(spaces *s);
 
+/* The folder of --symfs for all processes; or NULL. */
+const char *spaces_folder(const spaces *s);
+
 /* What the file itself says: build ids, on which machine it was made. folder,
  * if not NULL, is the one that it is in, as perf record --kcore makes it. */
 void spaces_open(spaces *s, const perfdata *file, const char *folder);

@@ -129,6 +129,7 @@ struct threads_queue_ {
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
+    uint64_t cr3;            /* that the trace named last */
     uint8_t by_cpu;
     uint8_t counted;         /* in the kernel: each switch so far was seen */
     uint64_t late;           /* ... 1 + the PSB after which packets were lost,
@@ -2068,14 +2069,22 @@ static void try_run(threads_queue_ *q)
         q->try_++;
 }
 
+/* Whose a queue is, of a thread, or of a cpu without switches. */
+static uint32_t alone(const threads_queue_ *q)
+{
+    const threads_config *const c = &q->in->config;
+    return q->by_cpu && c->process ? c->process(q->cr3, c->context)
+                                   : q->queue->tid;
+}
+
 /* A queue of a thread, or of a cpu without switches. */
 static void decide_alone(threads_queue_ *q)
 {
     threads *const t = q->in;
-    threads_thread_ *const thread = find_thread(t, q->queue->tid);
+    threads_thread_ *const thread = find_thread(t, alone(q));
     uint64_t hi = NO_TIME;
     uint8_t code;
-    q->who.sure = !q->by_cpu || t->config.never_mark;
+    q->who.sure = !q->by_cpu || t->config.process || t->config.never_mark;
     begin_flow(q, thread);
     if (!thread || !thread->in_call || thread->places->stops[0] == q->hold_ip)
         return;
@@ -2254,6 +2263,12 @@ static void see_event(threads_queue_ *q, const ipt_event *e)
         forget(q);
         q->in_order = 1;
         if (!(e->flags & IPT_EVENT_NO_IP)) hold(q, e->ip, e->offset, e->tsc);
+        break;
+    case IPT_EVT_PAGING:
+    case IPT_EVT_ASYNC_PAGING:
+        q->cr3 = e->u.paging.cr3;
+        if (q->by_cpu && q->in->config.process && !where(q)->asid.nr)
+            set_thread(q, find_thread(q->in, alone(q)));
         break;
     case IPT_EVT_GAP:
         while (q->gaps < q->trace.gaps && q->gaps < where(q)->gaps)
@@ -2557,6 +2572,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     q->who.queue = number;
     q->who.cpu = q->queue->cpu;
     q->who.sure = !q->by_cpu || t->config.never_mark;
+    q->cr3 = IPT_ASID_UNKNOWN;
     q->near = first_time(t, q->queue);
     find_runs(q);
     if (window_open(&q->trace, t->config.file, &t->queues, number)) return -1;

@@ -97,6 +97,10 @@ typedef struct threads_config {
     /* Where a process is traced by now, for ipt_config.filter; NULL: everywhere.
      * May be NULL. */
     const ipt_filter *(*filter)(uint32_t pid, void *context);
+    /* In trace of cpus without records of switches: the process of a CR3 that the
+     * trace names, of which one thread is known, with its number; 0: none is
+     * known. IPT_ASID_UNKNOWN: the trace names none. May be NULL. */
+    uint32_t (*process)(uint64_t cr3, void *context);
     void *context;
     perffile *file;     /* has to stay open */
     uint64_t switch_ip; /* of the kernel's __switch_to; 0: not known */

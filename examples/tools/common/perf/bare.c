@@ -18,6 +18,7 @@ void bare_init(bare *b)
 
 void bare_free(bare *b)
 {
+    simplept_free(&b->simple);
     free(b->files);
 }
 
@@ -55,6 +56,10 @@ int bare_option(tool_args *args, bare *b, const char *word)
     if (strcmp(word, "--pt") == 0) {
         b->trace = tool_argument(args, word);
         return b->trace ? -1 : args->wrong;
+    }
+    if (strcmp(word, "--simple-pt") == 0) {
+        b->folder = tool_argument(args, word);
+        return b->folder ? -1 : args->wrong;
     }
     if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0)
         return add_file(args, b, word);
@@ -167,7 +172,7 @@ static int write_code(const tool_args *args, perfwrite *w,
 
 /* ---- trace ---- */
 
-static int write_trace(const tool_args *args, perfwrite *w,
+static int write_trace(const tool_args *args, perfwrite *w, uint32_t queue,
                        const perfwrite_who *who, const char *name)
 {
     static uint8_t bytes[1 << 16];
@@ -183,8 +188,8 @@ static int write_trace(const tool_args *args, perfwrite *w,
         return 1;
     }
     for (; n > 0; n = fread(bytes, 1, sizeof bytes, f))
-        perfwrite_trace(w, 0, who, bytes, n);
-    perfwrite_aux(w, 0, who, 0);
+        perfwrite_trace(w, queue, who, bytes, n);
+    perfwrite_aux(w, queue, who, 0);
     failed = ferror(f);
     fclose(f);
     return failed ? cannot(args, "read it", name, strerror(errno)) : 0;
@@ -248,7 +253,7 @@ static void describe(const tool_args *args, const bare *b,
     config->cpuid_15_eax = (uint32_t) b->cpuid_15_eax;
     config->cpuid_15_ebx = (uint32_t) b->cpuid_15_ebx;
     config->max_ratio = (uint8_t) b->nom_freq;
-    config->pt |= packets_of_time(b->trace) | b->mtc_freq << 14;
+    config->pt |= b->mtc_freq << 14;
     config->timed = config->pt >> 10 & 1;
     config->time_shift = b->nom_freq ? 26 : 0;
     config->time_mult = b->nom_freq
@@ -258,23 +263,99 @@ static void describe(const tool_args *args, const bare *b,
                         "TSC\n", args->program);
 }
 
-char *bare_write(const tool_args *args, const bare *b, const char *symfs)
+static int write_bare(const tool_args *args, perfwrite *w, const bare *b,
+                      const char *symfs)
 {
     static const perfwrite_who who = {1, 1, 0, 0};
     const char *const slash = strrchr(b->trace, '/');
-    perfwrite_config config;
-    perfwrite *w;
-    char *path;
     int status;
-    memset(&config, 0, sizeof config);
-    config.pt = 0x2001; /* branches; the packets of time explain themselves */
-    if (b->described) describe(args, b, &config);
-    path = new_file(args, &config, &w);
-    if (!path) return NULL;
     perfwrite_comm(w, &who, slash ? slash + 1 : b->trace, 1);
     status = write_code(args, w, &who, b, symfs);
     perfwrite_start(w, &who);
-    if (status == 0) status = write_trace(args, w, &who, b->trace);
+    if (status) return status;
+    return write_trace(args, w, 0, &who, b->trace);
+}
+
+/* ---- simple-pt ---- */
+
+/* What its lines say, unless options do. */
+static void use_meta(bare *b)
+{
+    const simplept *const s = &b->simple;
+    if (!b->cpu.known) b->cpu = s->cpu;
+    if (!b->nom_freq) b->nom_freq = s->nom_freq;
+    if (!b->mtc_freq) b->mtc_freq = s->mtc_freq;
+    if (!b->cpuid_15_eax && !b->cpuid_15_ebx) {
+        b->cpuid_15_eax = s->cpuid_15_eax;
+        b->cpuid_15_ebx = s->cpuid_15_ebx;
+    }
+    b->described = 1;
+}
+
+/* How long a file is from an offset on, where none is there a page. */
+static uint64_t size_of(const simplept_map *map, const char *symfs)
+{
+    char *const path = find_file(map->name, symfs);
+    FILE *const f = path ? fopen(path, "rb") : NULL;
+    long size = 0;
+    if (f && fseek(f, 0, SEEK_END) == 0) size = ftell(f);
+    if (f) fclose(f);
+    free(path);
+    return size > 0 && (uint64_t) size > map->offset
+        ? (uint64_t) size - map->offset : 4096;
+}
+
+static int write_simple(const tool_args *args, perfwrite *w, const bare *b,
+                        const char *symfs)
+{
+    static const perfwrite_who nobody = {0, 0, 0, 0};
+    const simplept *const s = &b->simple;
+    int status = 0;
+    for (size_t i = 0; i < s->map_count; i++) {
+        const simplept_map *const from = &s->maps[i];
+        const char *const slash = strrchr(from->name, '/');
+        const perfwrite_who who = {from->pid, from->pid, 0, 0};
+        perfwrite_map map;
+        size_t first = 0;
+        while (s->maps[first].pid != from->pid) first++;
+        if (first == i)
+            perfwrite_comm(w, &who, slash ? slash + 1 : from->name, 1);
+        memset(&map, 0, sizeof map);
+        map.base = from->base;
+        map.size = from->size ? from->size : size_of(from, symfs);
+        map.offset = from->offset;
+        map.prot = PROT_READ | PROT_EXEC;
+        map.flags = MAP_PRIVATE;
+        map.name = from->name;
+        perfwrite_mmap(w, &who, &map);
+    }
+    for (size_t i = 0; i < s->ring_count && status == 0; i++) {
+        perfwrite_who who = nobody;
+        who.cpu = s->rings[i].cpu;
+        status = write_trace(args, w, who.cpu, &who, s->rings[i].name);
+    }
+    return status;
+}
+
+char *bare_write(const tool_args *args, bare *b, const char *symfs)
+{
+    perfwrite_config config;
+    perfwrite *w;
+    char *path;
+    int status = b->folder ? simplept_read(args, &b->simple, b->folder) : 0;
+    if (status) return NULL;
+    if (b->folder) use_meta(b);
+    memset(&config, 0, sizeof config);
+    config.pt = 0x2001; /* branches; the packets of time explain themselves */
+    for (size_t i = 0; i < b->simple.ring_count; i++)
+        config.pt |= packets_of_time(b->simple.rings[i].name);
+    if (b->trace && b->described) config.pt |= packets_of_time(b->trace);
+    config.by_cpu = b->folder != NULL;
+    if (b->described) describe(args, b, &config);
+    path = new_file(args, &config, &w);
+    if (!path) return NULL;
+    status = b->folder ? write_simple(args, w, b, symfs)
+                       : write_bare(args, w, b, symfs);
     if (perfwrite_close(w) && status == 0)
         status = cannot(args, "write it", path, strerror(errno));
     if (status == 0) return path;

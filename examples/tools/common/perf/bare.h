@@ -1,8 +1,9 @@
-/* bare.h: a trace and the code it is of, in place of a perf.data.
+/* bare.h: a trace and the code it is of, or what simple-pt wrote, in place of a
+ * perf.data.
  *
- * Tools that read a perf.data are given one made of the trace: it has one
- * thread. Its code is that of all address spaces, guests' too, as nothing says
- * whose the trace is. The file is without a name once it is open.
+ * Tools that read a perf.data are given one made of the trace: of --pt it has one
+ * thread, whose code is that of all address spaces, guests' too, as nothing says
+ * whose the trace is; of simple-pt one for each process, and queues of cpus. The file is without a name once it is open.
  *
  *     bare_option(&args, &b, word);           // --pt, --raw, --elf, ...
  *     if (b.trace) path = bare_write(&args, &b, symfs);
@@ -14,7 +15,7 @@
  * SPDX-License-Identifier: MIT */
 #ifndef BARE_H
 #define BARE_H
-#include "../code/tool.h"
+#include "simplept.h"
 
 #define BARE_HELP                                                             \
     "  --pt <file>               a trace in place of a perf.data, of the code\n"\
@@ -22,6 +23,9 @@
     "  --elf <file>[:<base>]     ... an ELF file.\n"                           \
     "  --raw <file>[:<from>[-<to>]]:<base>\n"                                  \
     "                            ... a flat file; --map gives code, too.\n"   \
+    "  --simple-pt <folder>      what simple-pt wrote, in place of a perf.data:\n"\
+    "                            its rings and *.sideband, which names the\n" \
+    "                            processor and the code. See --symfs.\n"      \
     "  --cpu-model <f>/<m>[/<s>]\n"                                            \
     "                            the processor of --pt: its errata.\n"         \
     "  --nom-freq <n>            its TSC has <n> times 100 MHz: with this the\n"\
@@ -37,6 +41,8 @@ typedef struct bare_file {
 
 typedef struct bare {
     const char *trace; /* name; NULL: none was given */
+    const char *folder; /* ... and of simple-pt */
+    simplept simple;    /* what is in it, from bare_write on */
     bare_file *files;  /* --raw and --elf, in their order */
     size_t file_count;
     tool_cpu cpu;
@@ -55,6 +61,6 @@ int bare_option(tool_args *args, bare *b, const char *word);
  * code is looked for as FOLDER/PATH, then as FOLDER/NAME: all whose path begins
  * with a slash, and what is not there. A file that is nowhere is named and left
  * out. Returns the name, allocated, or NULL with a message. */
-char *bare_write(const tool_args *args, const bare *b, const char *symfs);
+char *bare_write(const tool_args *args, bare *b, const char *symfs);
 
 #endif /* BARE_H */
