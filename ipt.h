@@ -2209,6 +2209,17 @@ IPT_API const char *ipt_pkt_name(uint8_t type);
 IPT_API const char *ipt_evt_name(uint8_t type);
 IPT_API const char *ipt_insn_name(uint8_t kind);
 
+/* A packet or an event as text: its name and the fields of u that hold
+ * something, in hexadecimal, as "tip ipc=1 payload=12f0". An event's ip, time
+ * and flags are not in it. A text that has no room is cut; size includes its
+ * final 0, and IPT_WORDS_MAX is always enough.
+ *
+ * returns  the length of the whole text, without the 0;
+ *          IPT_ERR_ARG for NULL and a size of 0 */
+#define IPT_WORDS_MAX 128
+IPT_API int ipt_packet_words(const ipt_packet *packet, char *text, size_t size);
+IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size);
+
 #endif /* IPT_NO_STRINGS */
 
 /* ==========================================================================

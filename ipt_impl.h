@@ -126,12 +126,13 @@
  *              anywhere and ends no phase, IPTI_PKT_HEADER, if a PSB+ may have
  *              it. [evt]: a case of ipti_evt_rest, or of ipti_evt_dispatch if
  *              it takes more than a record; ipti_evt_skd010, if it may come
- *              between an OVF and its IP. [strings], ptdump.c (opcode() goes by
- *              position), pttc.c, compat/libipt/packet.c (NAMELESS, if libipt
- *              has it not). [cov] needs nothing: what it does not know, the
- *              walk decodes. Tests: pkt.c (a golden row, describe, fields,
- *              begins_ext), strings.c, a macro in build.h; in samples.h a word,
- *              its fields in sample_rare and a sample at the end of samples.
+ *              between an OVF and its IP. [strings]: a row of IPTI_PACKETS.
+ *              ptdump.c (opcode() goes by position), pttc.c,
+ *              compat/libipt/packet.c (NAMELESS, if libipt has it not). [cov]
+ *              needs nothing: what it does not know, the walk decodes. Tests:
+ *              pkt.c (a golden row, describe, fields, begins_ext), strings.c,
+ *              a macro in build.h; in samples.h a word, its fields in
+ *              sample_rare and a sample at the end of samples.
  *   An event   ipt.h: IPT_EVT_, of which there can be 31 with NONE, before STOP
  *              if a block ends at it (fuzz/fuzz.h: FUZZ_ENDS), else at the end,
  *              and its member of u. [evt]: the packet's case pushes a record,
@@ -148,11 +149,11 @@
  *              hidden it is not given; ipti_walk_apply, if it changes flow, and
  *              ipti_resync_event, if it does so without an IP. [gen], if it is
  *              to be written: ipti_gen_data, ipti_gen_check, ipti_gen_apply,
- *              the lists in ipt.h. [strings], ptxed.c, ptparallel.c, has_place
- *              in perf/pevent.c, if it has an IP; compat/libipt/config.c, if
- *              libipt has it. Tests: evt.c (payload_of, a row), bind.c, flow.h
- *              (event_word, a row for insn.c and blk.c), strings.c, gen.c,
- *              fuzz/layers.h.
+ *              the lists in ipt.h. [strings]: a row of IPTI_EVENTS. ptxed.c,
+ *              has_place in perf/pevent.c, if it has an IP;
+ *              compat/libipt/config.c, if libipt has it. Tests: evt.c
+ *              (payload_of, a row), bind.c, flow.h (event_word, a row for
+ *              insn.c and blk.c), strings.c, gen.c, fuzz/layers.h.
  *   A kind of  ipt.h: IPT_INSN_, of which there can be 32. [classify]:
  *   instruc-   ipti_x86_kind0, ipti_x86_kind1 or ipti_x86_group7, and KEY in
  *   tion       the map of its opcode. [bind]: the sets IPTI_KINDS_ that it is
@@ -12435,17 +12436,135 @@ static const int8_t ipti_status_values[] = {IPT_STATUS_LIST(IPTI_X)};
 static const char ipti_status_texts[] = IPT_STATUS_LIST(IPTI_X);
 #undef IPTI_X
 
-static const char ipti_pkt_names[] =
-    "none\0pad\0psb\0psbend\0ovf\0stop\0tnt_8\0tnt_64\0tip\0tip_pge\0"
-    "tip_pgd\0fup\0mode_exec\0mode_tsx\0pip\0vmcs\0tsc\0cbr\0tma\0mtc\0cyc\0"
-    "mnt\0ptw\0exstop\0mwait\0pwre\0pwrx\0bbp\0bip\0bep\0cfe\0evd\0trig\0"
-    "unknown\0invalid\0gap\0";
+/* The packets and the events, in order: enumerator, name, the fields of u that
+ * hold something. */
+#define IPTI_NO_FIELDS(X)
+#define IPTI_TNT_FIELDS(X) X(tnt, bits) X(tnt, count)
+#define IPTI_IP_FIELDS(X) X(ip, ipc) X(ip, payload)
+#define IPTI_PWRE_FIELDS(X) X(pwre, state) X(pwre, sub_state) X(pwre, hw)
+#define IPTI_PWRX_FIELDS(X)                                  \
+    X(pwrx, last) X(pwrx, deepest) X(pwrx, interrupt) \
+    X(pwrx, store) X(pwrx, autonomous)
+#define IPTI_MWAIT_FIELDS(X) X(mwait, hints) X(mwait, ext)
+#define IPTI_TRIG_FIELDS(X) \
+    X(trig, icnt) X(trig, trbv) X(trig, icntv) X(trig, mult)
+#define IPTI_VMCS_FIELDS(X) X(vmcs, base)
+#define IPTI_CBR_FIELDS(X) X(cbr, ratio)
+#define IPTI_MNT_FIELDS(X) X(mnt, payload)
+#define IPTI_GAP_FIELDS(X) X(gap, lost)
 
-static const char ipti_evt_names[] =
-    "none\0enabled\0disabled\0async_disabled\0async_branch\0paging\0"
-    "async_paging\0vmcs\0async_vmcs\0overflow\0exec_mode\0tsx\0stop\0"
-    "ptwrite\0exstop\0mwait\0pwre\0pwrx\0cbr\0mnt\0tip\0tnt\0cfe\0trig\0"
-    "iflags\0pebs_begin\0pebs_item\0pebs_end\0tick\0gap\0";
+#define IPTI_PKT_EXEC_FIELDS(X) X(exec, csl) X(exec, csd) X(exec, iflag)
+#define IPTI_PKT_TSX_FIELDS(X) X(tsx, intx) X(tsx, abrt)
+#define IPTI_PIP_FIELDS(X) X(pip, cr3) X(pip, nr)
+#define IPTI_TSC_FIELDS(X) X(tsc, value)
+#define IPTI_TMA_FIELDS(X) X(tma, ctc) X(tma, fc)
+#define IPTI_MTC_FIELDS(X) X(mtc, ctc)
+#define IPTI_CYC_FIELDS(X) X(cyc, value)
+#define IPTI_PTW_FIELDS(X) X(ptw, payload) X(ptw, plc) X(ptw, has_ip)
+#define IPTI_EXSTOP_FIELDS(X) X(exstop, has_ip)
+#define IPTI_BBP_FIELDS(X) X(bbp, type) X(bbp, sz)
+#define IPTI_BIP_FIELDS(X) X(bip, payload) X(bip, id) X(bip, sz)
+#define IPTI_BEP_FIELDS(X) X(bep, has_ip)
+#define IPTI_PKT_CFE_FIELDS(X) X(cfe, type) X(cfe, vector) X(cfe, has_ip)
+#define IPTI_EVD_FIELDS(X) X(evd, type) X(evd, payload)
+#define IPTI_PKT_TRIG_FIELDS(X) IPTI_TRIG_FIELDS(X) X(trig, has_ip)
+#define IPTI_PACKETS(X)                                                     \
+    X(NONE, none, IPTI_NO_FIELDS) X(PAD, pad, IPTI_NO_FIELDS)               \
+    X(PSB, psb, IPTI_NO_FIELDS) X(PSBEND, psbend, IPTI_NO_FIELDS)           \
+    X(OVF, ovf, IPTI_NO_FIELDS) X(STOP, stop, IPTI_NO_FIELDS)               \
+    X(TNT_8, tnt_8, IPTI_TNT_FIELDS) X(TNT_64, tnt_64, IPTI_TNT_FIELDS)     \
+    X(TIP, tip, IPTI_IP_FIELDS) X(TIP_PGE, tip_pge, IPTI_IP_FIELDS)         \
+    X(TIP_PGD, tip_pgd, IPTI_IP_FIELDS) X(FUP, fup, IPTI_IP_FIELDS)         \
+    X(MODE_EXEC, mode_exec, IPTI_PKT_EXEC_FIELDS)                           \
+    X(MODE_TSX, mode_tsx, IPTI_PKT_TSX_FIELDS) X(PIP, pip, IPTI_PIP_FIELDS) \
+    X(VMCS, vmcs, IPTI_VMCS_FIELDS) X(TSC, tsc, IPTI_TSC_FIELDS)            \
+    X(CBR, cbr, IPTI_CBR_FIELDS) X(TMA, tma, IPTI_TMA_FIELDS)               \
+    X(MTC, mtc, IPTI_MTC_FIELDS) X(CYC, cyc, IPTI_CYC_FIELDS)               \
+    X(MNT, mnt, IPTI_MNT_FIELDS) X(PTW, ptw, IPTI_PTW_FIELDS)               \
+    X(EXSTOP, exstop, IPTI_EXSTOP_FIELDS)                                   \
+    X(MWAIT, mwait, IPTI_MWAIT_FIELDS) X(PWRE, pwre, IPTI_PWRE_FIELDS)      \
+    X(PWRX, pwrx, IPTI_PWRX_FIELDS) X(BBP, bbp, IPTI_BBP_FIELDS)            \
+    X(BIP, bip, IPTI_BIP_FIELDS) X(BEP, bep, IPTI_BEP_FIELDS)               \
+    X(CFE, cfe, IPTI_PKT_CFE_FIELDS) X(EVD, evd, IPTI_EVD_FIELDS)           \
+    X(TRIG, trig, IPTI_PKT_TRIG_FIELDS) X(UNKNOWN, unknown, IPTI_NO_FIELDS) \
+    X(INVALID, invalid, IPTI_NO_FIELDS) X(GAP, gap, IPTI_GAP_FIELDS)
+
+#define IPTI_BRANCH_FIELDS(X) X(branch, to)
+#define IPTI_PAGING_FIELDS(X) X(paging, cr3) X(paging, nr)
+#define IPTI_EXEC_FIELDS(X) X(exec, mode) X(exec, iflag)
+#define IPTI_IFLAGS_FIELDS(X) X(exec, iflag)
+#define IPTI_TSX_FIELDS(X) X(tsx, speculative) X(tsx, aborted)
+#define IPTI_PTWRITE_FIELDS(X) X(ptwrite, payload) X(ptwrite, size)
+#define IPTI_CFE_FIELDS(X)                          \
+    X(cfe, data[0]) X(cfe, data[1]) X(cfe, type) \
+    X(cfe, has) X(cfe, vector)
+#define IPTI_BEGIN_FIELDS(X) X(pebs, id) X(pebs, size)
+#define IPTI_ITEM_FIELDS(X) X(pebs, payload) X(pebs, id) X(pebs, size)
+#define IPTI_EVENTS(X)                                                      \
+    X(NONE, none, IPTI_NO_FIELDS) X(ENABLED, enabled, IPTI_NO_FIELDS)       \
+    X(DISABLED, disabled, IPTI_BRANCH_FIELDS)                               \
+    X(ASYNC_DISABLED, async_disabled, IPTI_BRANCH_FIELDS)                   \
+    X(ASYNC_BRANCH, async_branch, IPTI_BRANCH_FIELDS)                       \
+    X(PAGING, paging, IPTI_PAGING_FIELDS)                                   \
+    X(ASYNC_PAGING, async_paging, IPTI_PAGING_FIELDS)                       \
+    X(VMCS, vmcs, IPTI_VMCS_FIELDS)                                         \
+    X(ASYNC_VMCS, async_vmcs, IPTI_VMCS_FIELDS)                             \
+    X(OVERFLOW, overflow, IPTI_NO_FIELDS)                                   \
+    X(EXEC_MODE, exec_mode, IPTI_EXEC_FIELDS) X(TSX, tsx, IPTI_TSX_FIELDS)  \
+    X(STOP, stop, IPTI_NO_FIELDS) X(PTWRITE, ptwrite, IPTI_PTWRITE_FIELDS)  \
+    X(EXSTOP, exstop, IPTI_NO_FIELDS) X(MWAIT, mwait, IPTI_MWAIT_FIELDS)    \
+    X(PWRE, pwre, IPTI_PWRE_FIELDS) X(PWRX, pwrx, IPTI_PWRX_FIELDS)         \
+    X(CBR, cbr, IPTI_CBR_FIELDS) X(MNT, mnt, IPTI_MNT_FIELDS)               \
+    X(TIP, tip, IPTI_NO_FIELDS) X(TNT, tnt, IPTI_TNT_FIELDS)                \
+    X(CFE, cfe, IPTI_CFE_FIELDS) X(TRIG, trig, IPTI_TRIG_FIELDS)            \
+    X(IFLAGS, iflags, IPTI_IFLAGS_FIELDS)                                   \
+    X(PEBS_BEGIN, pebs_begin, IPTI_BEGIN_FIELDS)                            \
+    X(PEBS_ITEM, pebs_item, IPTI_ITEM_FIELDS)                               \
+    X(PEBS_END, pebs_end, IPTI_NO_FIELDS) X(TICK, tick, IPTI_NO_FIELDS)     \
+    X(GAP, gap, IPTI_GAP_FIELDS)
+
+/* Each enumerator has a row, at its place. */
+#define IPTI_X(suffix, name, fields) IPTI_ROW_PKT_##suffix,
+enum { IPTI_PACKETS(IPTI_X) IPTI_ROW_PKT_COUNT };
+#undef IPTI_X
+#define IPTI_X(suffix, name, fields) IPTI_ROW_EVT_##suffix,
+enum { IPTI_EVENTS(IPTI_X) IPTI_ROW_EVT_COUNT };
+#undef IPTI_X
+#define IPTI_X(suffix, name, fields) \
+    && (int) IPTI_ROW_PKT_##suffix == (int) IPT_PKT_##suffix
+IPTI_STATIC_ASSERT(packets, (int) IPTI_ROW_PKT_COUNT == (int) IPT_PKT_COUNT
+                                IPTI_PACKETS(IPTI_X));
+#undef IPTI_X
+#define IPTI_X(suffix, name, fields) \
+    && (int) IPTI_ROW_EVT_##suffix == (int) IPT_EVT_##suffix
+IPTI_STATIC_ASSERT(events, (int) IPTI_ROW_EVT_COUNT == (int) IPT_EVT_COUNT
+                               IPTI_EVENTS(IPTI_X));
+#undef IPTI_X
+
+/* Of each row its name, the names of its fields, and an empty text. */
+#define IPTI_FIELD_NAME(member, field) #field "\0"
+#define IPTI_X(suffix, name, fields) #name "\0" fields(IPTI_FIELD_NAME) "\0"
+static const char ipti_pkt_texts[] = IPTI_PACKETS(IPTI_X);
+static const char ipti_evt_texts[] = IPTI_EVENTS(IPTI_X);
+#undef IPTI_X
+
+/* The fields of all rows, one after another. */
+typedef struct ipti_field {
+    uint8_t at; /* offset in the packet or event */
+    uint8_t size;
+} ipti_field;
+
+#define IPTI_X(suffix, name, fields) fields(IPTI_FIELD_AT)
+#define IPTI_FIELD_OF(type, path) \
+    {(uint8_t) offsetof(type, path), (uint8_t) sizeof(((type *) 0)->path)},
+#define IPTI_FIELD_AT(member, field) IPTI_FIELD_OF(ipt_packet, u.member.field)
+static const ipti_field ipti_pkt_fields[] = {IPTI_PACKETS(IPTI_X) {0, 0}};
+#undef IPTI_FIELD_AT
+#define IPTI_FIELD_AT(member, field) IPTI_FIELD_OF(ipt_event, u.member.field)
+static const ipti_field ipti_evt_fields[] = {IPTI_EVENTS(IPTI_X) {0, 0}};
+#undef IPTI_FIELD_AT
+#undef IPTI_FIELD_OF
+#undef IPTI_X
 
 static const char ipti_insn_names[] =
     "other\0jcc\0jmp\0call\0jmp_indirect\0call_indirect\0ret\0jmpabs\0"
@@ -12459,6 +12578,108 @@ static const char *ipti_text(const char *texts, unsigned i)
         if (*texts++ == 0)
             i--;
     return texts;
+}
+
+/* The name of a row, of which there are `count`. Its fields begin at
+ * *field, if that is not NULL. */
+static const char *ipti_row(const char *texts, unsigned row, unsigned count,
+                            const ipti_field **field)
+{
+    if (row >= count)
+        return "?\0"; /* a row without fields */
+    while (row > 0) {
+        texts = ipti_text(texts, 1);
+        if (*texts == 0) {
+            texts++;
+            row--;
+        } else if (field) {
+            ++*field;
+        }
+    }
+    return texts;
+}
+
+/* A text that is written, as far as it has room. */
+typedef struct ipti_words {
+    char *to;
+    size_t size;
+    size_t used; /* may be more */
+} ipti_words;
+
+static void ipti_words_char(ipti_words *words, char c)
+{
+    if (words->used < words->size)
+        words->to[words->used] = c;
+    words->used++;
+}
+
+static void ipti_words_text(ipti_words *words, const char *text)
+{
+    while (*text)
+        ipti_words_char(words, *text++);
+}
+
+static void ipti_words_hex(ipti_words *words, uint64_t value)
+{
+    unsigned shift = 60;
+
+    while (shift && !(value >> shift))
+        shift -= 4;
+    for (;; shift -= 4) {
+        ipti_words_char(words, "0123456789abcdef"[value >> shift & 15]);
+        if (!shift)
+            break;
+    }
+}
+
+/* An item's field: of 1, 2, 4 or 8 bytes. */
+static uint64_t ipti_field_value(const void *item, const ipti_field *field)
+{
+    const void *p = (const uint8_t *) item + field->at;
+
+    return field->size == 1   ? *(const uint8_t *) p
+           : field->size == 2 ? *(const uint16_t *) p
+           : field->size == 4 ? *(const uint32_t *) p
+                              : *(const uint64_t *) p;
+}
+
+/* The words of the item that has this row. */
+static int ipti_words_of(const char *row, const ipti_field *field,
+                         const void *item, char *text, size_t size)
+{
+    ipti_words words = {text, size, 0};
+
+    ipti_words_text(&words, row);
+    while (*(row = ipti_text(row, 1)) != 0) {
+        ipti_words_char(&words, ' ');
+        ipti_words_text(&words, row);
+        ipti_words_char(&words, '=');
+        ipti_words_hex(&words, ipti_field_value(item, field++));
+    }
+    text[words.used < size ? words.used : size - 1] = 0;
+    return (int) words.used;
+}
+
+IPT_API int ipt_packet_words(const ipt_packet *packet, char *text, size_t size)
+{
+    const ipti_field *field = ipti_pkt_fields;
+    const char *row;
+
+    if (!packet || !text || size == 0)
+        return IPT_ERR_ARG;
+    row = ipti_row(ipti_pkt_texts, packet->type, IPT_PKT_COUNT, &field);
+    return ipti_words_of(row, field, packet, text, size);
+}
+
+IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size)
+{
+    const ipti_field *field = ipti_evt_fields;
+    const char *row;
+
+    if (!event || !text || size == 0)
+        return IPT_ERR_ARG;
+    row = ipti_row(ipti_evt_texts, event->type, IPT_EVT_COUNT, &field);
+    return ipti_words_of(row, field, event, text, size);
 }
 
 /* A text for a status: 0 its name, 1 cause, 2 remedy; `good` for one that is no
@@ -12491,12 +12712,12 @@ IPT_API const char *ipt_status_remedy(int status)
 
 IPT_API const char *ipt_pkt_name(uint8_t type)
 {
-    return type < IPT_PKT_COUNT ? ipti_text(ipti_pkt_names, type) : "?";
+    return ipti_row(ipti_pkt_texts, type, IPT_PKT_COUNT, NULL);
 }
 
 IPT_API const char *ipt_evt_name(uint8_t type)
 {
-    return type < IPT_EVT_COUNT ? ipti_text(ipti_evt_names, type) : "?";
+    return ipti_row(ipti_evt_texts, type, IPT_EVT_COUNT, NULL);
 }
 
 IPT_API const char *ipt_insn_name(uint8_t kind)

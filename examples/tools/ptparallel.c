@@ -225,81 +225,14 @@ static void add_line(flow *f, const char *line)
     if (f->print) text_add(&f->out, line);
 }
 
-/* The payload of an event as three words. */
-static void event_words(const ipt_event *e, uint64_t w[3])
-{
-    w[0] = w[1] = w[2] = 0;
-    switch (e->type) {
-    case IPT_EVT_DISABLED:
-    case IPT_EVT_ASYNC_DISABLED:
-    case IPT_EVT_ASYNC_BRANCH: w[0] = e->u.branch.to; break;
-    case IPT_EVT_PAGING:
-    case IPT_EVT_ASYNC_PAGING:
-        w[0] = e->u.paging.cr3;
-        w[1] = e->u.paging.nr;
-        break;
-    case IPT_EVT_VMCS:
-    case IPT_EVT_ASYNC_VMCS: w[0] = e->u.vmcs.base; break;
-    case IPT_EVT_EXEC_MODE:
-    case IPT_EVT_IFLAGS:
-        w[0] = e->u.exec.mode;
-        w[1] = e->u.exec.iflag;
-        break;
-    case IPT_EVT_TSX:
-        w[0] = e->u.tsx.speculative;
-        w[1] = e->u.tsx.aborted;
-        break;
-    case IPT_EVT_PTWRITE:
-        w[0] = e->u.ptwrite.payload;
-        w[1] = e->u.ptwrite.size;
-        break;
-    case IPT_EVT_MWAIT:
-        w[0] = e->u.mwait.hints;
-        w[1] = e->u.mwait.ext;
-        break;
-    case IPT_EVT_PWRE:
-        w[0] = e->u.pwre.state;
-        w[1] = e->u.pwre.sub_state;
-        w[2] = e->u.pwre.hw;
-        break;
-    case IPT_EVT_PWRX:
-        w[0] = e->u.pwrx.last;
-        w[1] = e->u.pwrx.deepest;
-        w[2] = (uint64_t) e->u.pwrx.interrupt << 2
-             | (uint64_t) e->u.pwrx.store << 1 | e->u.pwrx.autonomous;
-        break;
-    case IPT_EVT_CBR: w[0] = e->u.cbr.ratio; break;
-    case IPT_EVT_MNT: w[0] = e->u.mnt.payload; break;
-    case IPT_EVT_CFE:
-        w[0] = e->u.cfe.data[0];
-        w[1] = e->u.cfe.data[1];
-        w[2] = (uint64_t) e->u.cfe.type << 16 | (uint64_t) e->u.cfe.has << 8
-             | e->u.cfe.vector;
-        break;
-    case IPT_EVT_TRIG:
-        w[0] = e->u.trig.icnt;
-        w[1] = e->u.trig.trbv;
-        w[2] = (uint64_t) e->u.trig.icntv << 1 | e->u.trig.mult;
-        break;
-    case IPT_EVT_PEBS_BEGIN:
-    case IPT_EVT_PEBS_ITEM:
-    case IPT_EVT_PEBS_END:
-        w[0] = e->u.pebs.payload;
-        w[1] = e->u.pebs.id;
-        w[2] = e->u.pebs.size;
-        break;
-    default: break;
-    }
-}
-
 static void add_event(flow *f, const ipt_event *e)
 {
     // flags that are about time, or that say how this decoder began
     const uint8_t flags = e->flags
                         & (uint8_t) ~(IPT_EVENT_TSC | IPT_EVENT_SEAM);
     const uint64_t ip = flags & IPT_EVENT_NO_IP ? 0 : e->ip;
-    uint64_t w[3];
-    char line[160];
+    char words[IPT_WORDS_MAX];
+    char line[IPT_WORDS_MAX + 32];
     if (e->flags & IPT_EVENT_STATUS) {
         if (e->type == IPT_EVT_ENABLED || e->type == IPT_EVT_DISABLED) {
             f->last = e->offset;
@@ -308,11 +241,8 @@ static void add_event(flow *f, const ipt_event *e)
         }
         return;
     }
-    event_words(e, w);
-    if (flags & IPT_EVENT_NO_TO) w[0] = 0;
-    snprintf(line, sizeof line,
-             "[%s %02x %016" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "]\n",
-             ipt_evt_name(e->type), flags, ip, w[0], w[1], w[2]);
+    (void) ipt_event_words(e, words, sizeof words);
+    snprintf(line, sizeof line, "[%02x %016" PRIx64 " %s]\n", flags, ip, words);
     f->done.events++;
     add_line(f, line);
 }

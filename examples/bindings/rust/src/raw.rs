@@ -102,6 +102,7 @@ pub const IPT_RTIT_DIS_RETC: u32 = 2048;
 pub const IPT_RTIT_PTW_EN: u32 = 4096;
 pub const IPT_RTIT_BRANCH_EN: u32 = 8192;
 pub const IPT_RTIT_EVENT_EN: u32 = 2147483648;
+pub const IPT_WORDS_MAX: u32 = 128;
 pub const IPT_PENDING_MAX_: u32 = 15;
 pub const IPT_RUN_MAX_: u32 = 32;
 pub const IPT_RETURN_STACK_: u32 = 64;
@@ -1764,6 +1765,16 @@ extern "C" {
     pub fn ipt_insn_name(
         kind: u8,
     ) -> *const c_char;
+    pub fn ipt_packet_words(
+        packet: *const ipt_packet,
+        text: *mut c_char,
+        size: usize,
+    ) -> c_int;
+    pub fn ipt_event_words(
+        event: *const ipt_event,
+        text: *mut c_char,
+        size: usize,
+    ) -> c_int;
 }
 
 impl crate::Status {
