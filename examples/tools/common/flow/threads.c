@@ -1942,6 +1942,7 @@ static int learn(threads *t)
 static void make_plans(threads *t)
 {
     unsigned planned = 0;
+    t->plans++;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         threads_queue_ *const q = &t->all[i];
         if (q->plan) q->plan->run_count = 0;
@@ -2655,20 +2656,25 @@ static void step(threads_queue_ *q, uint64_t limit)
     advance(q, limit);
 }
 
-/* The queue whose turn it is; NULL if none can go on before a time. */
-static threads_queue_ *choose(threads *t, uint64_t limit)
+static void note_turn(threads *t, uint32_t i)
 {
-    threads_queue_ *best = NULL;
-    uint64_t best_key = 0;
+    const threads_queue_ *const q = &t->all[i];
+    t->turns[i].time = q->state == ENDED ? NO_TIME : time_of(q);
+    t->turns[i].turn = q->state == ENDED ? NO_TIME : turn_of(q);
+}
+
+/* The queue whose turn it is; SIZE_MAX if none can go on before a time. There
+ * may be thousands, in far more memory than their turns. */
+static size_t choose(const threads *t, uint64_t limit)
+{
+    size_t best = SIZE_MAX;
+    uint64_t turn = 0;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
-        threads_queue_ *const q = &t->all[i];
-        uint64_t key;
-        if (q->state == ENDED || time_of(q) >= limit) continue;
-        key = turn_of(q);
-        if (!best || key < best_key) {
-            best = q;
-            best_key = key;
-        }
+        if (t->turns[i].time >= limit
+            || (best != SIZE_MAX && t->turns[i].turn >= turn))
+            continue;
+        best = i;
+        turn = t->turns[i].turn;
     }
     return best;
 }
@@ -2685,22 +2691,34 @@ static int is_wanted(threads *t, uint32_t number)
     return wanted;
 }
 
+/* The queue of a number goes on; what that says of the turns of others, too. */
+static void take_turn(threads *t, uint32_t i, uint64_t limit)
+{
+    const uint64_t plans = t->plans;
+    step(&t->all[i], limit);
+    if (t->all[i].state == ENDED) queue_close(&t->all[i]);
+    note_turn(t, i);
+    for (i = 0; plans != t->plans && i < t->queues.queue_count; i++)
+        note_turn(t, i);
+}
+
 /* All queues together, in the order of time. */
 static int run_timed(threads *t)
 {
     unsigned steps = 0;
-    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         if (is_wanted(t, i) && queue_open(t, &t->all[i], i)) return -1;
+        note_turn(t, i);
+    }
     while (!t->stopped) {
-        threads_queue_ *q;
+        size_t next;
         uint64_t limit = NO_TIME;
         while (t->row_next < t->row_count && t->rows[t->row_next].applied)
             t->row_next++;
         if (t->row_next < t->row_count) limit = t->rows[t->row_next].tsc;
-        q = choose(t, limit);
-        if (q) {
-            step(q, limit);
-            if (q->state == ENDED) queue_close(q);
+        next = choose(t, limit);
+        if (next != SIZE_MAX) {
+            take_turn(t, (uint32_t) next, limit);
             if (++steps % 64 == 0 && report(t)) break;
         } else if (limit != NO_TIME) {
             apply(t, &t->rows[t->row_next++]);
@@ -2799,14 +2817,18 @@ int threads_run(threads *t)
     t->aligner = align_new();
     t->all = (threads_queue_ *) calloc((size_t) t->queues.queue_count + 1,
                                        sizeof *t->all);
-    if (lines && t->all && t->aligner
+    t->turns = (threads_turn_ *) calloc((size_t) t->queues.queue_count + 1,
+                                        sizeof *t->turns);
+    if (lines && t->all && t->turns && t->aligner
         && ipt_cache_init(&t->cache, lines, LINES) >= 0)
         status = t->timed ? run_timed(t) : run_timeless(t);
     for (uint32_t i = 0; t->all && i < t->queues.queue_count; i++)
         if (t->all[i].trace.bytes) queue_close(&t->all[i]);
     free(t->all);
+    free(t->turns);
     free(memory);
     align_free(t->aligner);
     t->all = NULL;
+    t->turns = NULL;
     return status < 0 || t->no_memory ? -1 : t->stopped;
 }

@@ -186,6 +186,12 @@ typedef struct threads_thread_ {
 
 typedef struct threads_queue_ threads_queue_;
 
+/* When a queue goes on, and in which order queues do: threads.c. */
+typedef struct threads_turn_ {
+    uint64_t time;
+    uint64_t turn;
+} threads_turn_;
+
 typedef struct threads {
     threads_config config;
     perfdata_queues queues;
@@ -222,6 +228,8 @@ typedef struct threads {
     pids known;            /* threads_add: numbers in the list, from 1 */
     threads_places_ shared[THREADS_SHARED_];
     threads_queue_ *all;
+    threads_turn_ *turns; /* of each of them */
+    uint64_t plans;       /* that were made of what all do */
     pids cpus;             /* those that switched */
     ipt_cache cache;
     uint64_t done;        /* bytes of trace */
