@@ -351,9 +351,9 @@ int main(void)
     pthread_create(&t, 0, second, 0);
     held = 1;
     while (!comes) sched_yield();
-    for (int i = 0; i < 20000; i++) {
+    for (int i = 0; i < 4000; i++) {
         sum += i;
-        if (i % 1000 == 0) sched_yield();
+        if (i % 200 == 0) sched_yield();
     }
     pthread_mutex_unlock(&lock);
     pthread_join(t, 0);
