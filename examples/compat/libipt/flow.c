@@ -339,16 +339,19 @@ static void mark_first(shim_flow *f, ipt_event *e)
 
 int shim_flow_event(shim_flow *f, struct pt_event *event, size_t size)
 {
+    const uint8_t client = f->client;
     ipt_event before;
     if (!event) return -pte_invalid;
     f->missing.known = 0;
-    f->client = shim_client_of(size, f->client);
-    if (shim_client_now(f->client) != SHIM_2_1) f->held.count = 0;
-    if (f->pending && !shim_has_event(&f->last, f->client))
-        (void) pull(f, f->rest);
+    f->client = shim_client_of(size, client);
+    if (client == SHIM_UNKNOWN || f->client != client) {
+        if (shim_client_now(f->client) != SHIM_2_1) f->held.count = 0;
+        if (f->pending && !shim_has_event(&f->last, f->client))
+            (void) pull(f, f->rest);
+    }
     if (!f->pending && !f->held.count) return -pte_bad_query;
     f->evented = 1;
-    if (shim_release(&f->held, &before)) {
+    if (f->held.count && shim_release(&f->held, &before)) {
         mark_first(f, &before);
         shim_event(event, size, &before);
         if (!f->held.count && !f->pending) return shim_flow_flags(f, f->rest);
