@@ -745,6 +745,52 @@ TEST(losses)
     threads_free(&t);
 }
 
+/* A buffer was full, and what follows begins with these bytes, then a TIP.PGE
+ * that has a whole IP; then a PSB. */
+static void full(const char *bytes, size_t size, int cut, int is_taken,
+                 int has_psb)
+{
+    const sw_who w = {2, 2, 0, 2000};
+    uint64_t half, skipped;
+    begin(0, 1);
+    psb(0);
+    stretch(0x1000);
+    if (cut) emit("\x71\x00", 2); // TIP.PGE, of which the end is lost
+    half = sw_size;
+    sw_aux(&t, &w, 0, half, PERFDATA_AUX_TRUNCATED);
+    sw_piece(&t, UINT32_MAX, 2, 0, half, 0);
+    emit(bytes, size);
+    emit("\x71\x40\x10\0\0\0\0\x06\x01", 9); // TIP.PGE 0x1040; as stretch
+    skipped = sw_size - half;
+    if (has_psb) psb(0);
+    if (has_psb) stretch(0x1080);
+    sw_piece(&t, UINT32_MAX, 2, half, sw_size - half, half);
+    CHECK_EQ(run(), 0);
+    CHECK_EQ(ends, 1 + is_taken + has_psb);
+    CHECK_EQ(ips[1], is_taken ? 0x1040 : has_psb ? 0x1080 : 0);
+    CHECK_EQ(t.losses[THREADS_TRUNCATED], 1);
+    CHECK_EQ(t.losses[THREADS_ERROR], 0);
+    CHECK_EQ(t.skipped, is_taken ? 0 : skipped);
+    threads_free(&t);
+}
+
+TEST(after_a_full_buffer)
+{
+    for (int i = 0; i < 4; i++) {
+        const int cut = i & 1, has_psb = i >> 1;
+        memset(ips, 0, sizeof ips);
+        full("", 0, cut, 1, has_psb);
+        ips[1] = 0;
+        full("\0\0\x02\x03\x20\0\x99\x01", 8, cut, 1, has_psb); // CBR, mode
+        ips[1] = 0;
+        full("\x06", 1, cut, 0, has_psb); // TNT: of what?
+        ips[1] = 0;
+        full("\x31\0\x20\x06\x01", 5, cut, 0, has_psb); // of an IP, 16 bits
+        ips[1] = 0;
+        full("\xd9", 1, cut, 0, has_psb); // no packet
+    }
+}
+
 /* Each sample of an event that pauses tracing; and PT that begins so. */
 TEST(paused)
 {
@@ -798,6 +844,7 @@ int main(void)
     RUN(code_that_comes_later);
     RUN(mappings_between_two_times);
     RUN(losses);
+    RUN(after_a_full_buffer);
     RUN(paused);
     RUN(an_end);
     return test_report();

@@ -708,6 +708,7 @@ static void print_losses(session *s)
         print_loss(s, threads_text((threads_loss) i),
                    i == THREADS_NO_CODE ? print_absent(s)
                                         : s->threads.losses[i]);
+    print_loss(s, "bytes of trace after a full buffer", s->threads.skipped);
     print_loss(s, "mappings without a file", l->no_file);
     print_no_files(s);
     print_loss(s, "mappings of another version", l->other_build);

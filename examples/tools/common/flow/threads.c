@@ -129,6 +129,7 @@ struct threads_queue_ {
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
+    uint64_t skip_from;      /* trace from there on is skipped; UINT64_MAX */
     uint64_t cr3;            /* that the trace named last */
     uint8_t by_cpu;
     uint8_t counted;         /* in the kernel: each switch so far was seen */
@@ -138,6 +139,7 @@ struct threads_queue_ {
     uint32_t gaps;           /* that were reported */
     uint64_t last_end;       /* after the last instruction */
     uint8_t last_kind;
+    uint8_t last_mode;
     uint64_t not_before;     /* flow goes on then, or later */
     veil veils[VEILS];
     unsigned veil_count;
@@ -2236,6 +2238,75 @@ static void report_gap(threads_queue_ *q)
         if (why & kinds[i].bit) lose(q->in, q, kinds[i].loss, 1, 0);
 }
 
+/* A synchronisation ended with status. Where flow is taken up without an event
+ * it is still that of the thread. */
+static void synced(threads_queue_ *q, int status)
+{
+    if (status == IPT_END) {
+        q->state = ENDED;
+    } else if (status >= 0) {
+        q->pulling = (status & IPT_EVENT_PENDING) != 0;
+        set_space(q);
+    }
+}
+
+/* Does trace say all that is needed to go on there, without a PSB? Tracing was
+ * off, and a TIP.PGE has a whole IP. */
+static int starts_at(const threads_queue_ *q, uint64_t offset)
+{
+    ipt_pkt_decoder d;
+    ipt_packet p;
+    if (offset < q->trace.trace.offset
+        || ipt_pkt_init(&d, &q->config, &q->trace.trace) < 0
+        || ipt_pkt_sync_set(&d, offset) < 0)
+        return 0;
+    while (ipt_pkt_next(&d, &p) >= 0)
+        switch (p.type) {
+        case IPT_PKT_TIP_PGE:
+            return p.u.ip.ipc == 3 || p.u.ip.ipc == 6;
+        case IPT_PKT_PAD:
+        case IPT_PKT_TSC:
+        case IPT_PKT_TMA:
+        case IPT_PKT_MTC:
+        case IPT_PKT_CYC:
+        case IPT_PKT_CBR:
+        case IPT_PKT_PIP:
+        case IPT_PKT_VMCS:
+        case IPT_PKT_MODE_EXEC: break;
+        default: return 0;
+        }
+    return 0;
+}
+
+/* The buffer was full: the driver stops tracing, and lets it go on later, without
+ * a PSB. Take trace up after the gap, if it says where flow is. What is not taken
+ * up is counted. */
+static int take_up(threads_queue_ *q, const ipt_event *gap)
+{
+    const uint64_t offset = gap->offset + gap->u.gap.lost;
+    ipt_start start;
+    int status;
+    if (!starts_at(q, offset)) {
+        q->skip_from = offset;
+        return 0;
+    }
+    memset(&start, 0, sizeof start);
+    start.offset = offset;
+    start.mode = q->last_mode ? q->last_mode : IPT_MODE_64;
+    status = q->in->config.insn ? ipt_insn_start(&q->decoder.insn, &start)
+                                : ipt_blk_start(&q->decoder.blk, &start);
+    synced(q, status);
+    return status >= 0;
+}
+
+/* Trace that was not taken up ends there: a PSB, or the end. */
+static void end_skip(threads_queue_ *q, uint64_t offset)
+{
+    if (q->skip_from >= offset) return;
+    q->in->skipped += offset - q->skip_from;
+    q->skip_from = UINT64_MAX;
+}
+
 /* What an event does to the flow of threads. */
 static void see_event(threads_queue_ *q, const ipt_event *e)
 {
@@ -2284,8 +2355,10 @@ static void see_event(threads_queue_ *q, const ipt_event *e)
 /* Pull events, up to one after which the thread has to be found. */
 static void pull(threads_queue_ *q)
 {
+    const uint32_t gaps = q->gaps;
     ipt_event event;
     int status;
+    end_skip(q, where(q)->sync);
     do {
         status = next_event(q, &event);
         if (status < 0) break;
@@ -2293,6 +2366,10 @@ static void pull(threads_queue_ *q)
         if (q->who.tsc) q->near = q->who.tsc;
         if (event.type != IPT_EVT_ENABLED) tell_event(q, &event);
         see_event(q, &event);
+        if (event.type == IPT_EVT_GAP && q->gaps == gaps + 1
+            && window_gap(&q->trace, gaps) & PERFDATA_AUX_TRUNCATED
+            && take_up(q, &event))
+            return;
         if (event.type == IPT_EVT_ENABLED && q->state == HELD) {
             q->begin = event;
             q->has_begin = 1;
@@ -2301,18 +2378,6 @@ static void pull(threads_queue_ *q)
         }
     } while (status & IPT_EVENT_PENDING && q->state == FLOWING);
     q->pulling = status >= 0 && (status & IPT_EVENT_PENDING);
-}
-
-/* A synchronisation ended with status. Where flow is taken up without an event
- * it is still that of the thread. */
-static void synced(threads_queue_ *q, int status)
-{
-    if (status == IPT_END) {
-        q->state = ENDED;
-    } else if (status >= 0) {
-        q->pulling = (status & IPT_EVENT_PENDING) != 0;
-        set_space(q);
-    }
 }
 
 /* Code is missing; does a record have it that was not applied yet? */
@@ -2480,6 +2545,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
         q->who.tsc = time_now(q);
         q->last_end = block.end_ip + block.last_size;
         q->last_kind = block.kind;
+        q->last_mode = block.mode;
     }
     q->pulling = status >= 0 && (status & IPT_EVENT_PENDING);
     return status;
@@ -2574,6 +2640,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     q->who.cpu = q->queue->cpu;
     q->who.sure = !q->by_cpu || t->config.never_mark;
     q->cr3 = IPT_ASID_UNKNOWN;
+    q->skip_from = UINT64_MAX;
     q->near = first_time(t, q->queue);
     find_runs(q);
     if (window_open(&q->trace, t->config.file, &t->queues, number)) return -1;
@@ -2603,6 +2670,7 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
 static void queue_close(threads_queue_ *q)
 {
     q->in->done += q->queue->size;
+    end_skip(q, window_end(&q->trace));
     scout_close(&q->ahead);
     if (is_dated(q, UINT64_MAX)) tell_dates(q, UINT64_MAX, 0);
     free(q->dates);

@@ -236,6 +236,7 @@ typedef struct threads {
     uint64_t size;
     uint64_t losses[THREADS_LOSSES];
     uint64_t instructions;
+    uint64_t skipped;     /* bytes of trace after a full buffer, up to a PSB */
     uint64_t calls[16];   /* a filter: where system calls came back to */
     uint32_t groups;      /* so far */
     uint8_t in_time;      /* where a run begins, time is later than that of its

@@ -3,7 +3,8 @@
  *
  * Tools that read a perf.data are given one made of the trace: of --pt it has one
  * thread, whose code is that of all address spaces, guests' too, as nothing says
- * whose the trace is; of simple-pt one for each process, and queues of cpus. The file is without a name once it is open.
+ * whose the trace is; of simple-pt one for each process, and queues of cpus. The
+ * file is without a name once it is open.
  *
  *     bare_option(&args, &b, word);           // --pt, --raw, --elf, ...
  *     if (b.trace) path = bare_write(&args, &b, symfs);

@@ -156,7 +156,7 @@ static size_t drop(window *w, uint64_t release)
     return used;
 }
 
-static uint64_t stream_end(const window *w)
+uint64_t window_end(const window *w)
 {
     uint64_t end = w->trace.offset;
     for (uint32_t i = 0; i < w->seg_count; i++) end += w->segs[i].size;
@@ -173,7 +173,7 @@ static void add_gap(window *w, uint32_t why)
 static void add_mark(window *w)
 {
     window_mark *const mark = &w->marks[w->mark_count++ % WINDOW_MARKS];
-    mark->offset = stream_end(w) - w->from;
+    mark->offset = window_end(w) - w->from;
     mark->position = w->pieces[w->next].position;
 }
 

@@ -59,6 +59,9 @@ void window_more(window *w, uint64_t release);
  * no room or no trace for that. */
 int window_grow(window *w);
 
+/* Where what was read so far ends in the stream. */
+uint64_t window_end(const window *w);
+
 /* Why there is gap number n, from 0: PERFDATA_AUX_, PERFDATA_GAP_; 0 if that
  * was too long ago. */
 uint32_t window_gap(const window *w, uint32_t n);
