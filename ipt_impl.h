@@ -153,7 +153,7 @@
  *              has_place in perf/pevent.c, if it has an IP;
  *              compat/libipt/config.c, if libipt has it. Tests: evt.c
  *              (payload_of, a row), bind.c, flow.h (event_word, a row for
- *              insn.c and blk.c), strings.c, gen.c, fuzz/layers.h.
+ *              insn.c and blk.c), strings.c, gen.c.
  *   A kind of  ipt.h: IPT_INSN_, of which there can be 32. [classify]:
  *   instruc-   ipti_x86_kind0, ipti_x86_kind1 or ipti_x86_group7, and KEY in
  *   tion       the map of its opcode. [bind]: the sets IPTI_KINDS_ that it is

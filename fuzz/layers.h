@@ -178,76 +178,28 @@ static inline int fuzz_evt_set(void *decoder, uint64_t offset)
     return ipt_evt_sync_set((ipt_evt_decoder *) decoder, offset);
 }
 
-/* What the event's member of u holds; the rest is not defined. */
-static inline uint64_t fuzz_event_data(const ipt_event *e)
+/* What the event's member of u holds, as a hash of its words; what says itself
+ * that it is not there counts as 0. */
+static inline uint64_t fuzz_event_data(const ipt_event *event)
 {
-    uint64_t data[3] = {0, 0, 0};
+    ipt_event e = *event;
+    char words[IPT_WORDS_MAX];
 
-    switch (e->type) {
-    case IPT_EVT_DISABLED:
-    case IPT_EVT_ASYNC_DISABLED:
-    case IPT_EVT_ASYNC_BRANCH:
-        data[0] = e->flags & IPT_EVENT_NO_TO ? 0 : e->u.branch.to;
-        break;
-    case IPT_EVT_TNT: return e->u.tnt.bits; /* as queries give them */
-    case IPT_EVT_PAGING:
-    case IPT_EVT_ASYNC_PAGING:
-        data[0] = e->u.paging.cr3;
-        data[1] = e->u.paging.nr;
-        break;
-    case IPT_EVT_VMCS:
-    case IPT_EVT_ASYNC_VMCS: data[0] = e->u.vmcs.base; break;
-    case IPT_EVT_EXEC_MODE: data[0] = e->u.exec.mode; /* fall through */
-    case IPT_EVT_IFLAGS: data[1] = e->u.exec.iflag; break;
-    case IPT_EVT_TSX:
-        data[0] = e->u.tsx.speculative;
-        data[1] = e->u.tsx.aborted;
-        break;
-    case IPT_EVT_PTWRITE:
-        data[0] = e->u.ptwrite.payload;
-        data[1] = e->u.ptwrite.size;
-        break;
-    case IPT_EVT_MWAIT:
-        data[0] = e->u.mwait.hints;
-        data[1] = e->u.mwait.ext;
-        break;
-    case IPT_EVT_PWRE:
-        data[0] = e->u.pwre.state;
-        data[1] = e->u.pwre.sub_state;
-        data[2] = e->u.pwre.hw;
-        break;
-    case IPT_EVT_PWRX:
-        data[0] = e->u.pwrx.last;
-        data[1] = e->u.pwrx.deepest;
-        data[2] = (uint64_t) (e->u.pwrx.interrupt + 2 * e->u.pwrx.store
-                              + 4 * e->u.pwrx.autonomous);
-        break;
-    case IPT_EVT_GAP: data[0] = e->u.gap.lost; break;
-    case IPT_EVT_CBR: data[0] = e->u.cbr.ratio; break;
-    case IPT_EVT_MNT: data[0] = e->u.mnt.payload; break;
-    case IPT_EVT_PEBS_BEGIN: data[1] = e->u.pebs.id; break;
-    case IPT_EVT_PEBS_ITEM:
-        data[0] = e->u.pebs.payload;
-        data[1] = e->u.pebs.id;
-        data[2] = e->u.pebs.size;
-        break;
-    case IPT_EVT_CFE:
-        if (e->u.cfe.has & (IPT_CFE_HAS_CR2 | IPT_CFE_HAS_VMXQ))
-            data[0] = e->u.cfe.data[0];
-        if (e->u.cfe.has & IPT_CFE_HAS_VMXR)
-            data[1] = e->u.cfe.data[1];
-        data[2] = (uint64_t) (e->u.cfe.type * 65536 + e->u.cfe.has * 256);
-        if (e->u.cfe.has & IPT_CFE_HAS_VECTOR)
-            data[2] |= e->u.cfe.vector;
-        break;
-    case IPT_EVT_TRIG:
-        data[0] = e->u.trig.icntv ? e->u.trig.icnt : 0;
-        data[1] = e->u.trig.trbv;
-        data[2] = (uint64_t) (e->u.trig.icntv + 2 * e->u.trig.mult);
-        break;
-    default: break;
+    if (e.type == IPT_EVT_TNT)
+        return e.u.tnt.bits; /* as queries give them */
+    if (e.flags & IPT_EVENT_NO_TO)
+        e.u.branch.to = 0;
+    if (e.type == IPT_EVT_TRIG && !e.u.trig.icntv)
+        e.u.trig.icnt = 0;
+    if (e.type == IPT_EVT_CFE) {
+        if (!(e.u.cfe.has & (IPT_CFE_HAS_CR2 | IPT_CFE_HAS_VMXQ)))
+            e.u.cfe.data[0] = 0;
+        if (!(e.u.cfe.has & IPT_CFE_HAS_VMXR))
+            e.u.cfe.data[1] = 0;
+        if (!(e.u.cfe.has & IPT_CFE_HAS_VECTOR))
+            e.u.cfe.vector = 0;
     }
-    return fuzz_hash(data, sizeof(data));
+    return fuzz_hash(words, (size_t) ipt_event_words(&e, words, sizeof(words)));
 }
 
 static inline void fuzz_event(fuzz_run *run, const ipt_event *event)

@@ -875,7 +875,10 @@ static inline uint64_t sim_payload(uint8_t type, uint8_t flags, uint64_t a,
         e.u.trig.icntv = 1;
         break;
     case IPT_EVT_GAP: e.u.gap.lost = a; break;
-    case IPT_EVT_PEBS_BEGIN: e.u.pebs.id = (uint8_t) a; break;
+    case IPT_EVT_PEBS_BEGIN:
+        e.u.pebs.id = (uint8_t) a;
+        e.u.pebs.size = (uint8_t) b;
+        break;
     case IPT_EVT_PEBS_ITEM:
         e.u.pebs.payload = a;
         e.u.pebs.id = (uint8_t) (b >> 8);
@@ -1517,7 +1520,7 @@ static inline void pebs(void)
     p.u.bbp.type = 4;
     p.u.bbp.sz = size;
     emit(p);
-    happens(IPT_EVT_PEBS_BEGIN, no_ip, 0, 4);
+    happens_with(IPT_EVT_PEBS_BEGIN, no_ip, 0, 4, size ? 4 : 8);
     for (n = draw(6); n--;) {
         memset(&p, 0, sizeof(p));
         p.type = IPT_PKT_BIP;

@@ -77,6 +77,10 @@ done
 
 core "$second" "enum {\n$(seq -f '    IPTI_PLANTED_%g,' 99)\n};"
 caught layers 'base: .* lines of code, budget'
+core "$second" 'static const uint8_t ipti_planted[] = {
+    IPT_PKT_PSB, IPT_PKT_OVF, IPT_PKT_TIP, IPT_PKT_FUP, IPT_PKT_PIP,
+    IPT_PKT_TSC, IPT_PKT_TMA, IPT_PKT_MTC, IPT_PKT_CYC, IPT_PKT_CBR};'
+caught layers 'places, [0-9]* lines; at most'
 edit ipt.h '/^ \* WHICH LAYER/s/^/ *\n *\n *\n *\n *\n *\n *\n/'
 caught layers 'manual: .* lines'
 edit Makefile 's/^LIBS = /x: private &/'

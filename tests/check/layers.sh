@@ -156,6 +156,53 @@ tr -s ' ' '\n' <budgets | paste -d' ' - - | awk '
     ' - sizes >bad
 expect_empty "sections with more lines of code than their budget" bad
 
+# ---- what a packet or an event is, said again ----
+
+# A place is a function or an initialiser that has ten or more names of packets
+# and events, with or without the prefix; directives do not count. One that goes
+# lowers the limit, and a new one asks [strings]' lists instead.
+PLACES=16 PLACE_LINES=269
+bare "$api" | grep -oE '^    IPT_(PKT|EVT)_[A-Z0-9_]+' |
+    sed -E 's/ *IPT_(PKT|EVT)_//; /^(NONE|COUNT)$/d' | sort -u >named
+for f in "$api" "$impl" "$root"/fuzz/*.[ch] "$root/tests/samples.h"; do
+    [ ! -f "$f" ] || { echo "@ ${f#"$root"/}"; bare "$f"; }
+done | awk -v limit="$PLACES" -v lines="$PLACE_LINES" '
+    FILENAME == "named" {named[$1] = 1; next}
+    /^@ / {file = $2; depth = 0; next}
+    /^#ifdef __cplusplus/ {plus = 1}
+    plus {if (/^#endif/) plus = 0; next}
+    {directive = goes_on || /^ *#/; goes_on = directive && /\\$/}
+    directive {next}
+    {   text = $0
+        gsub(/"[^"]*"/, "", text)
+        if (!depth && text ~ /^[a-z].*[ (*]/) head = $0
+        brace = text
+        has = 0
+        while (match(text, /[A-Z][A-Z0-9_]+/)) {
+            name = substr(text, RSTART, RLENGTH)
+            text = substr(text, RSTART + RLENGTH)
+            sub(/^IPT_(PKT|EVT)_/, "", name)
+            if (!(name in named)) continue
+            has = 1
+            if (seen[name] != items + 1) {seen[name] = items + 1; names++}
+        }
+        with += has
+        depth += gsub(/[{]/, "", brace) - gsub(/[}]/, "", brace)
+        if (depth > 0 || $0 !~ /[};]/) next
+        if (names >= 10) {
+            places++
+            sum += with
+            list = list file ": " head ": " names " names\n" }
+        items++
+        names = with = 0 }
+    END {
+        if (places > limit || sum > lines)
+            printf "%s%d places, %d lines; at most %d, %d\n", list, places,
+                sum, limit, lines
+        else if (places < limit)
+            print places " places: that is the limit now" }' named - >bad
+expect_empty "packets or events listed again" bad
+
 # "Uses:" of a banner: the sections above of which the code has a function, a
 # macro, a constant or a type.
 awk '/^\/\* ====/ {tag = ""}
