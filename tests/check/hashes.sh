@@ -2,7 +2,8 @@
 # hashes.sh [DIR...]: does this tree decode as BASE does, a commit or a
 # directory that has another ipt.h and ipt_impl.h? Without BASE: as HEAD does, from
 # which these files then have to differ. Each case is decoded by both, layer by
-# layer, and what comes out is compared as hashes (see hashes.c): the recording,
+# layer, and what comes out is compared as hashes (see hashes.c); of events, of
+# their words, so that BASE has to have ipt_event_words: the recording,
 # the corpus of the fuzzers, SEEDS=5000 executions that are generated, and each
 # DIR/*/trace.pt. The base is compiled at -O1, so that the optimizer is compared,
 # too.
