@@ -1078,7 +1078,8 @@ in_terminal() {
     tm kill-server
 }
 
-timeout 60 "$build/ptprof" --quiet --top "$tmp/x.data" </dev/null \
+# That is said before anything is decoded.
+timeout 60 "$build/ptprof" --quiet --top "$tmp/none.data" </dev/null \
     >"$tmp/out" 2>"$tmp/why"
 if [ $? -eq 1 ] && [ ! -s "$tmp/out" ] &&
     grep -q -e '--top: .*terminal' -e '--top: made without' "$tmp/why"; then pass

@@ -2844,8 +2844,14 @@ static int run(ptprof *p)
         fprintf(stderr, "%s: %s.\n", p->args->program, why);
         return OPTIONS_WRONG;
     }
-    if (p->opt.lines && tool_cannot(p->args, "--lines", TOOL_LIBDW))
+    if ((p->opt.lines && tool_cannot(p->args, "--lines", TOOL_LIBDW))
+        || (p->opt.inlined && tool_cannot(p->args, "--inlined", TOOL_LIBDW))
+        || (p->opt.top && tool_cannot(p->args, "--top", TOOL_NCURSES)))
         return OPTIONS_NOTHING;
+    if (p->opt.top && !(isatty(0) && isatty(1))) {
+        fprintf(stderr, "%s: --top: it needs a terminal.\n", p->args->program);
+        return OPTIONS_NOTHING;
+    }
     status = session_open(&p->session, p->opt.file);
     if (status == 0) status = session_has_trace(&p->session);
     if (status == 0) status = choose_cost(p);

@@ -79,6 +79,10 @@ says '--check: made without Zydis (package libzydis-dev)' \
     "$bare/ptflow" --check x >>"$tmp/bad"
 says '--lines: made without libdw (package libdw-dev)' \
     "$bare/ptprof" --lines x >>"$tmp/bad"
+says '--inlined: made without libdw (package libdw-dev)' \
+    "$bare/ptprof" --inlined x >>"$tmp/bad"
+says '--top: made without ncurses (package libncurses-dev)' \
+    "$bare/ptprof" --top x >>"$tmp/bad"
 "$bare/ptprof" --pt examples/recording/trace.pt --elf \
     examples/recording/program 2>&1 |
     grep -q 'functions in files are not known: made without libelf (package' ||

@@ -15,14 +15,13 @@
 const char *top_run(const top_config *config)
 {
     (void) config;
-    return "made without ncurses (package libncurses-dev)";
+    return "made without ncurses";
 }
 #else
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WAYS 64u
 
@@ -240,7 +239,6 @@ const char *top_run(const top_config *config)
 {
     static top t;
     SCREEN *screen;
-    if (!isatty(0) || !isatty(1)) return "it needs a terminal";
     t.config = config;
     fill(&t, TOP_FUNCTIONS);
     if (t.panes[TOP_FUNCTIONS].list.count == 0) return "nothing ran";

@@ -39,7 +39,7 @@ typedef struct top_config {
     void *context;
 } top_config;
 
-/* 0, or why not. */
+/* Standard input and output are a terminal. NULL, or why it cannot be done. */
 const char *top_run(const top_config *config);
 
 #endif /* TOP_H */
