@@ -66,7 +66,7 @@ bare=$tmp/bare
 quietly "tools without libraries" make -j2 BUILD="$bare" \
     CFLAGS="-O0 -w -U__has_include" "$bare/ptflow" "$bare/ptprof"
 for t in ptflow ptprof; do
-    "$bare/$t" --version | grep -q '^built with: no library; of Zydis' ||
+    "$bare/$t" --version | grep -q '^built with: no library; possible: Zydis' ||
         echo "$t --version"
 done >"$tmp/bad"
 says() {

@@ -199,7 +199,7 @@ int tool_cannot(const tool_args *args, const char *option,
 int tool_version(const tool_args *args)
 {
     char version[32];
-    const char *comma = "; of";
+    const char *comma = "; possible:";
     unsigned missing = 0;
     snprintf(version, sizeof version, "%d.%d.%d", IPT_VERSION >> 16,
              IPT_VERSION >> 8 & 0xff, IPT_VERSION & 0xff);
