@@ -529,6 +529,10 @@ guest() {
         ./kernel "$dir/g" 20000 guest $by && executed g >guest.want || return 1
         flow --guest-map g/guest --fields tid,ip g >got
         cmp -s got guest.want && ! grep -q lost err || return 1
+        flow --guest-map g/guest --fields time g | sort -u >got
+        [ "$(grep -c '[1-9]' got)" -gt 0 ] && said=1 || said=0
+        [ "$(grep -c 'times in guests are by their clocks' err)" -eq $said ] ||
+            return 1
         flow --guest-map g/guest --fields guest,sym,dso g | sort -u >got
         [ "$(cut -d ' ' -f 1,2 got | sort -u)" = "1 ?" ] &&
             grep -q "guest/kcore" got || return 1

@@ -708,6 +708,9 @@ static void print_losses(session *s)
         print_loss(s, threads_text((threads_loss) i),
                    i == THREADS_NO_CODE ? print_absent(s)
                                         : s->threads.losses[i]);
+    if (s->threads.guest_times && s->threads.timed && !s->quiet)
+        fprintf(stderr, "%s: times in guests are by their clocks: what a VMCS "
+                        "adds to the TSC is not known\n", s->args->program);
     print_loss(s, "bytes of trace after a full buffer", s->threads.skipped);
     print_loss(s, "mappings without a file", l->no_file);
     print_no_files(s);

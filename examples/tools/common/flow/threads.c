@@ -2521,6 +2521,7 @@ static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
             q->who.tsc = said_time(q, now);
         }
         q->who.guest = at->asid.nr;
+        q->in->guest_times |= at->asid.nr && tsc;
         on_block(q, block, now);
     } while (!(status & IPT_EVENT_PENDING) && goes_on);
     return status;

@@ -236,6 +236,7 @@ typedef struct threads {
     uint64_t size;
     uint64_t losses[THREADS_LOSSES];
     uint64_t instructions;
+    uint8_t guest_times;  /* flow of a guest has times: by the guest's clock */
     uint64_t skipped;     /* bytes of trace after a full buffer, up to a PSB */
     uint64_t calls[16];   /* a filter: where system calls came back to */
     uint32_t groups;      /* so far */
