@@ -535,7 +535,7 @@ TEST(losses)
     save("perf.data", whole, whole_size);
     CHECK_EQ(run("-o out.d perf.data"), 0);
     SAYS("perf lost 77 records");
-    SAYS("trace 0: 1 gaps");
+    SAYS("trace 0: 1 gap:");
     remove_all("out.d");
 }
 

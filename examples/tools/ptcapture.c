@@ -1527,21 +1527,21 @@ static void summarise(uint64_t size)
     if (rec.quiet)
         return;
     if (l->truncated)
-        fprintf(stderr, "%s: lost: trace, %" PRIu64 " times, when a ring was "
+        fprintf(stderr, "%s: lost: trace, %" PRIu64 " time%s, when a ring was "
                         "full: try a larger --size, or --filter\n",
-                rec.program, l->truncated);
+                rec.program, l->truncated, TOOL_S(l->truncated));
     if (l->partial)
-        fprintf(stderr, "%s: lost: trace, %" PRIu64 " times, while a "
+        fprintf(stderr, "%s: lost: trace, %" PRIu64 " time%s, while a "
                         "hypervisor used the processor\n",
-                rec.program, l->partial);
+                rec.program, l->partial, TOOL_S(l->partial));
     if (l->collisions)
-        fprintf(stderr, "%s: lost: trace, perhaps, %" PRIu64 " times, when "
+        fprintf(stderr, "%s: lost: trace, perhaps, %" PRIu64 " time%s, when "
                         "something else used PT\n",
-                rec.program, l->collisions);
+                rec.program, l->collisions, TOOL_S(l->collisions));
     if (l->records)
-        fprintf(stderr, "%s: lost: %" PRIu64 " records of processes and "
+        fprintf(stderr, "%s: lost: %" PRIu64 " record%s of processes and "
                         "switches: try a larger --data\n",
-                rec.program, l->records);
+                rec.program, l->records, TOOL_S(l->records));
     if (rec.trigger_text)
         fprintf(stderr, "%s: trigger: a %s, %s%s\n", rec.program,
                 rec.c.is_break ? "breakpoint" : "uprobe",

@@ -349,8 +349,8 @@ static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
         fprintf(stderr, "%s: no PSB in the trace.\n", args->program);
         return;
     }
-    fprintf(stderr, "%s: %" PRIu64 " of %zu bytes decoded, %u errors",
-            args->program, d->at.offset, size, errors);
+    fprintf(stderr, "%s: %" PRIu64 " of %zu bytes decoded, %u error%s",
+            args->program, d->at.offset, size, errors, TOOL_S(errors));
     for (unsigned i = 0; i < 7; i++) {
         if (!(d->verdict >> i & 1)) continue;
         fprintf(stderr, "%s%s", comma, names[i]);

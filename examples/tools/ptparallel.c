@@ -943,8 +943,9 @@ static double seconds(void)
 
 static void print_stat(const parallel *p, size_t used, double time)
 {
-    fprintf(stderr, "%.6f seconds, %" PRIu64 " threads, %zu parts, %zu used\n",
-            time, p->opt.threads, p->part_count, used);
+    fprintf(stderr, "%.6f seconds, %" PRIu64 " thread%s, %zu part%s, %zu used\n",
+            time, p->opt.threads, TOOL_S(p->opt.threads), p->part_count,
+            TOOL_S(p->part_count), used);
 }
 
 /* The exit status of what was decoded. */

@@ -2164,7 +2164,7 @@ static int print_histogram(ptprof *p)
         fprintf(stderr, ".\n");
         return 1;
     }
-    printf("%" PRIu64 " calls:", n->whole);
+    printf("%" PRIu64 " call%s:", n->whole, TOOL_S(n->whole));
     for (unsigned i = 0; i < 5; i++) {
         put_cost(p, text, i == 0 ? n->min : i == 4 ? n->max
                                     : calltree_quantile(n, shares[i]));

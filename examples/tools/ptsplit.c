@@ -520,12 +520,12 @@ static void write_queue(splitter *s, const perfdata_queue *queue)
 
 static void report_queue(splitter *s, const perfdata_queue *queue)
 {
-    if (s->queues.snapshot || queue->gaps + (queue->gap_at_end != 0) == 0)
-        return;
+    const uint32_t gaps = queue->gaps + (queue->gap_at_end != 0);
+    if (s->queues.snapshot || gaps == 0) return;
     s->warned = 1;
-    fprintf(stderr, "%s: warning: trace %" PRIu32 ": %" PRIu32 " gaps: perf or "
-            "the processor lost trace.\n", s->args->program, queue->idx,
-            queue->gaps + (queue->gap_at_end != 0));
+    fprintf(stderr, "%s: warning: trace %" PRIu32 ": %" PRIu32 " gap%s: perf or "
+            "the processor lost trace.\n", s->args->program, queue->idx, gaps,
+            TOOL_S(gaps));
 }
 
 /* By file, then by time; no time is before all others. The rest is their order
@@ -1107,8 +1107,8 @@ static int arrange(splitter *s)
                 "record --aux-sample) is compressed and left out.\n",
                 s->args->program, s->queues.packed);
     if (s->lost)
-        fprintf(stderr, "%s: warning: perf lost %" PRIu64 " records.\n",
-                s->args->program, s->lost);
+        fprintf(stderr, "%s: warning: perf lost %" PRIu64 " record%s.\n",
+                s->args->program, s->lost, TOOL_S(s->lost));
     s->warned |= s->queues.packed || s->lost;
     if (s->queues.queue_count == 0)
         return complain(s, s->file.name, "there is no trace in it");

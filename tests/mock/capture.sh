@@ -447,11 +447,11 @@ lossy() {
         ./spin 50 >out 2>err
 }
 PMU_LOSE=500,100 lossy
-says 'lost: trace, 1 times, when a ring was full: try a larger --size'
+says 'lost: trace, 1 time, when a ring was full: try a larger --size'
 PMU_FLAGS=4 lossy
-says 'lost: trace, 1 times, while a hypervisor used the processor'
+says 'lost: trace, 1 time, while a hypervisor used the processor'
 PMU_FLAGS=8 lossy
-says 'lost: trace, perhaps, 1 times, when something else used PT'
+says 'lost: trace, perhaps, 1 time, when something else used PT'
 
 # Records: more mappings, while ptcapture is stopped, than its ring has room for.
 # The kernel says how many it left out as soon as there is room again.

@@ -395,7 +395,7 @@ rm -rf split
 "$build/ptsplit" -o split lost.data >out 2>&1
 bytes=$(cat split/*aux-idx0*.bin | wc -c)
 if [ "$(trimmed split/lost.data-aux-idx0.bin)" = "$(trimmed rest.pt)" ] &&
-    grep -q '1 gaps' out && parts lost dense 5 &&
+    grep -q '1 gap:' out && parts lost dense 5 &&
     [ "$(wc -l <got)" -lt "$(wc -l <dense.want)" ]; then
     row lost
     turned lost

@@ -166,6 +166,9 @@ int tool_end(const tool_args *args, int status);
 const char *tool_option(tool_args *args, const char *help, const char **file,
                         int *status);
 
+/* After a number: what makes the noun after it one of several. */
+#define TOOL_S(n) (&"s"[(n) == 1])
+
 /* How many letters have to be changed to make one of the other, of so many; the
  * case of letters is not looked at. */
 #define TOOL_DISTANCE 64u

@@ -666,8 +666,8 @@ static uint64_t print_absent(session *s)
         if (s->quiet) continue;
         fprintf(stderr, "%s: lost: inside ", s->args->program);
         tool_print(stderr, base_of(s->absent[i].name));
-        fprintf(stderr, ", which is not there: %" PRIu64 " times\n",
-                s->absent[i].count);
+        fprintf(stderr, ", which is not there: %" PRIu64 " time%s\n",
+                s->absent[i].count, TOOL_S(s->absent[i].count));
     }
     return others;
 }
@@ -700,10 +700,11 @@ static void print_losses(session *s)
 {
     const spaces_losses *const l = &s->spaces.losses;
     if (!s->quiet)
-        fprintf(stderr, "%s: %" PRIu64 " instructions, %" PRIu32 " queue%s\n",
+        fprintf(stderr, "%s: %" PRIu64 " instruction%s, %" PRIu32 " queue%s\n",
                 s->args->program, s->threads.instructions,
+                TOOL_S(s->threads.instructions),
                 s->threads.queues.queue_count,
-                &"s"[s->threads.queues.queue_count == 1]);
+                TOOL_S(s->threads.queues.queue_count));
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
         print_loss(s, threads_text((threads_loss) i),
                    i == THREADS_NO_CODE ? print_absent(s)
