@@ -167,7 +167,7 @@ static int write_code(const bench_case *c, const image_space *space)
     if (ftruncate(fd, 0) < 0)
         return 0;
     for (i = 0; i < space->count; i++) {
-        const image_range *r = &space->ranges[i];
+        const image_range *r = image_range_of(space, i);
         const image_section *s = &c->code.sections[r->section - 1];
         const size_t size = (size_t) (r->last - r->first + 1);
         if (s->data
@@ -199,7 +199,7 @@ static int prepare_empty(const bench_case *c)
         || pt_iscache_set_limit(sections, UINT64_MAX) < 0)
         return 0;
     for (i = 0; i < space->count; at += size) {
-        const image_range *r = &space->ranges[i];
+        const image_range *r = image_range_of(space, i);
         const uint64_t first = r->first;
         int id;
         for (size = 0; i < space->count && r->first == first + size; i++, r++)

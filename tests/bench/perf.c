@@ -108,7 +108,7 @@ static perf_piece *pieces_of(const bench_case *c, size_t *count)
 
     *count = 0;
     for (i = 0; list && i < space->count; i++) {
-        const image_range *r = &space->ranges[i];
+        const image_range *r = image_range_of(space, i);
         const image_section *s = &c->code.sections[r->section - 1];
         if (r->last >> 47)
             break; /* a kernel's */

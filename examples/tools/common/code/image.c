@@ -50,29 +50,44 @@ static size_t first_from(const image_space *space, uint64_t ip)
     size_t high = space->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        if (space->ranges[middle].last < ip) low = middle + 1;
+        if (image_range_of(space, middle)->last < ip) low = middle + 1;
         else high = middle;
     }
     return low;
+}
+
+static void move_gap(image_space *space, size_t to)
+{
+    image_range *const list = space->ranges;
+    const size_t gap = space->gap;
+    const size_t size = space->capacity - space->count;
+    if (to < gap)
+        memmove(list + to + size, list + to, (gap - to) * sizeof *list);
+    else if (to > gap)
+        memmove(list + gap, list + gap + size, (to - gap) * sizeof *list);
+    space->gap = to;
 }
 
 /* Put n ranges in place of the ranges [low, high). */
 static int put_ranges(image_space *space, size_t low, size_t high,
                   const image_range *fresh, size_t n)
 {
-    size_t count = space->count - (high - low) + n;
+    const size_t count = space->count - (high - low) + n;
     if (count > space->capacity) {
-        size_t capacity = 2 * count + 14;
-        image_range *more = realloc(space->ranges, capacity * sizeof *more);
+        const size_t capacity = 2 * count + 14;
+        image_range *more;
+        if (space->count) move_gap(space, space->count);
+        more = realloc(space->ranges, capacity * sizeof *more);
         if (!more) return -1;
         space->ranges = more;
         space->capacity = capacity;
     }
-    if (space->count > high && low + n != high)
-        memmove(space->ranges + low + n, space->ranges + high,
-                (space->count - high) * sizeof *fresh);
-    if (n) memcpy(space->ranges + low, fresh, n * sizeof *fresh);
-    space->count = count;
+    if (n != high - low) {
+        move_gap(space, high);
+        space->gap = low + n;
+        space->count = count;
+    }
+    for (size_t i = 0; i < n; i++) *image_range_of(space, low + i) = fresh[i];
     return 0;
 }
 
@@ -84,15 +99,16 @@ static int cut(image_space *space, const image_range *place)
     size_t n = 0;
     size_t low = first_from(space, place->first);
     size_t high = low;
-    while (high < space->count && space->ranges[high].first <= place->last)
+    while (high < space->count
+           && image_range_of(space, high)->first <= place->last)
         high++;
-    if (low < high && space->ranges[low].first < place->first) {
-        fresh[n] = space->ranges[low];
+    if (low < high && image_range_of(space, low)->first < place->first) {
+        fresh[n] = *image_range_of(space, low);
         fresh[n++].last = place->first - 1;
     }
     if (place->section) fresh[n++] = *place;
-    if (low < high && space->ranges[high - 1].last > place->last) {
-        fresh[n] = space->ranges[high - 1];
+    if (low < high && image_range_of(space, high - 1)->last > place->last) {
+        fresh[n] = *image_range_of(space, high - 1);
         fresh[n++].first = place->last + 1;
     }
     return put_ranges(space, low, high, fresh, n);
@@ -211,7 +227,7 @@ const char *image_forget(image *im)
     if (!moved) return no_memory;
     for (size_t i = 0; i < im->space_count; i++)
         for (size_t k = 0; k < im->spaces[i].count; k++)
-            moved[im->spaces[i].ranges[k].section] = 1;
+            moved[image_range_of(&im->spaces[i], k)->section] = 1;
     for (uint32_t i = 0; i < im->section_count; i++) {
         if (moved[i + 1]) {
             im->sections[count] = im->sections[i];
@@ -223,8 +239,8 @@ const char *image_forget(image *im)
     }
     for (size_t i = 0; i < im->space_count; i++)
         for (size_t k = 0; k < im->spaces[i].count; k++)
-            im->spaces[i].ranges[k].section
-                = moved[im->spaces[i].ranges[k].section];
+            image_range_of(&im->spaces[i], k)->section
+                = moved[image_range_of(&im->spaces[i], k)->section];
     im->section_count = count;
     free(moved);
     return NULL;
@@ -246,7 +262,7 @@ static int copy_space(image *im, const image *from, const image_space *space)
     size_t at = get_space(im, space->cr3, space->vmcs);
     if (at == SIZE_MAX) return -1;
     for (size_t i = 0; i < space->count; i++) {
-        image_range range = space->ranges[i];
+        image_range range = *image_range_of(space, i);
         image_section *section = new_section(im);
         if (!section) return -1;
         *section = from->sections[range.section - 1];
@@ -574,8 +590,8 @@ static int is_at(image *im, size_t at, size_t hit, const ipt_asid *asid,
                  uint64_t ip)
 {
     const image_space *space = &im->spaces[at];
-    if (hit >= space->count || ip < space->ranges[hit].first
-        || ip > space->ranges[hit].last
+    if (hit >= space->count || ip < image_range_of(space, hit)->first
+        || ip > image_range_of(space, hit)->last
         || !space_matches(space, asid->cr3, asid->vmcs))
         return 0;
     im->hit_space = at;
@@ -589,7 +605,8 @@ const image_range *image_find(image *im, const ipt_asid *asid, uint64_t ip)
         && is_at(im, im->hit_space, im->hit_range, asid, ip);
     for (size_t i = 0; i < im->space_count && !found; i++)
         found = is_at(im, i, first_from(&im->spaces[i], ip), asid, ip);
-    return found ? &im->spaces[im->hit_space].ranges[im->hit_range] : NULL;
+    return found ? image_range_of(&im->spaces[im->hit_space],
+                                  im->hit_range) : NULL;
 }
 
 /* Bytes of a section; returns how many are there. */
@@ -663,9 +680,9 @@ size_t image_gap(image *im, const ipt_asid *asid, uint64_t ip, size_t size)
         if (!space_matches(space, asid->cr3, asid->vmcs)) continue;
         next = first_from(space, ip);
         if (next == space->count) continue;
-        if (space->ranges[next].first <= ip) return 0;
-        if (size > space->ranges[next].first - ip)
-            size = (size_t) (space->ranges[next].first - ip);
+        if (image_range_of(space, next)->first <= ip) return 0;
+        if (size > image_range_of(space, next)->first - ip)
+            size = (size_t) (image_range_of(space, next)->first - ip);
     }
     return size;
 }

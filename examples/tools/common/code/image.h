@@ -36,13 +36,16 @@ typedef struct image_range {
     uint32_t section; /* its identifier */
 } image_range;
 
-/* Ranges of one address space, sorted, without overlap. */
+/* Ranges of one address space, sorted, without overlap. What is not in use of
+ * the array is where the last change was, so that the next one near it moves
+ * little. */
 typedef struct image_space {
     uint64_t cr3;  /* IPT_ASID_UNKNOWN: any */
     uint64_t vmcs;
-    image_range *ranges;
+    image_range *ranges; /* image_range_of */
     size_t count;
     size_t capacity;
+    size_t gap;          /* ranges before it */
 } image_space;
 
 typedef struct image {
@@ -53,6 +56,12 @@ typedef struct image {
     size_t hit_space; /* where the last byte was found */
     size_t hit_range;
 } image;
+
+static inline image_range *image_range_of(const image_space *space, size_t i)
+{
+    return &space->ranges[i < space->gap ? i
+                                         : i + space->capacity - space->count];
+}
 
 void image_init(image *im);
 void image_free(image *im);

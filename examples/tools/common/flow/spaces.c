@@ -942,7 +942,7 @@ static void show_unpoked(spaces *s)
 {
     const image_space *all = s->poked.spaces;
     for (size_t i = 0; s->poked.space_count && i < all->count; i++) {
-        const image_range *range = &all->ranges[i];
+        const image_range *range = image_range_of(all, i);
         const image_section *section = &s->poked.sections[range->section - 1];
         const uint64_t from = section->from + (range->first - section->base);
         const uint64_t to = from + (range->last - range->first) + 1;

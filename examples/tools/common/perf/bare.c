@@ -165,7 +165,8 @@ static int write_code(const tool_args *args, perfwrite *w,
     status = add_code(args, b, symfs, &code);
     for (size_t i = 0; i < code.space_count; i++)
         for (size_t j = 0; j < code.spaces[i].count && status == 0; j++)
-            status = write_range(args, w, who, &code, &code.spaces[i].ranges[j]);
+            status = write_range(args, w, who, &code,
+                                 image_range_of(&code.spaces[i], j));
     image_free(&code);
     return status;
 }

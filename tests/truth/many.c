@@ -1,0 +1,202 @@
+/* many.c: a perf.data with many records of a kind: many KIND N IN OUT. They come
+ * after the first COMM of IN, a recording by ptrecord, and a nanosecond apart. */
+#include "../whole.h"
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { COMM = 3, EXIT = 4, FORK = 7, MMAP2 = 10, SWITCH = 15, KSYMBOL = 17,
+       TEXT_POKE = 20, AUXTRACE = 71 };
+
+static uint8_t *in, *out;
+static size_t in_size, data, data_size, at;
+static uint64_t first_time;
+static const uint8_t *trailer; /* of a record's sample: pid, tid, time, ... */
+static size_t trailer_size;
+static uint32_t process;
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "many: %s\n", why);
+    exit(2);
+}
+
+static uint64_t get(const uint8_t *from, unsigned size)
+{
+    uint64_t value = 0;
+    while (size--) value = value << 8 | from[size];
+    return value;
+}
+
+static void put_at(size_t to, uint64_t value, unsigned size)
+{
+    for (; size; size--, value >>= 8) out[to++] = (uint8_t) value;
+}
+
+static void put(uint64_t value, unsigned size)
+{
+    put_at(at, value, size);
+    at += size;
+}
+
+/* The first COMM says what follows each record, and when it all begins. Returns
+ * where it ends. */
+static size_t find_trailer(void)
+{
+    for (size_t i = data; i + 24 < data + data_size;) {
+        const size_t size = (size_t) get(in + i + 6, 2);
+        if (get(in + i, 4) == COMM && size > 24) {
+            const size_t name = strlen((const char *) in + i + 16) / 8 * 8 + 8;
+            trailer = in + i + 16 + name;
+            trailer_size = size - 16 - name;
+            process = (uint32_t) get(in + i + 8, 4);
+            first_time = get(trailer + 8, 8);
+            return i + size;
+        }
+        if (size < 8) break;
+        i += size;
+        if (get(in + i - size, 4) == AUXTRACE)
+            i += (size_t) get(in + i - size + 8, 8);
+    }
+    fail("no COMM");
+    return 0;
+}
+
+static size_t begin(unsigned type, unsigned misc)
+{
+    put(type, 4);
+    put(misc, 2);
+    put(0, 2);
+    return at - 8;
+}
+
+static void end(size_t from, uint64_t number, uint32_t pid)
+{
+    const size_t tail = at;
+    memcpy(out + at, trailer, trailer_size);
+    at += trailer_size;
+    put_at(tail, pid, 4);
+    put_at(tail + 4, pid, 4);
+    put_at(tail + 8, first_time + number, 8);
+    put_at(from + 6, at - from, 2);
+}
+
+static void comm(uint64_t i, uint32_t pid)
+{
+    const size_t from = begin(COMM, 0);
+    put(pid, 4);
+    put(pid, 4);
+    put(0x6161616161616161u, 8);
+    put(i, 8);
+    out[at - 1] = 0;
+    end(from, i, pid);
+}
+
+static void task(unsigned type, uint64_t i, uint32_t pid, uint32_t parent)
+{
+    const size_t from = begin(type, 0);
+    put(pid, 4);
+    put(parent, 4);
+    put(pid, 4);
+    put(parent, 4);
+    put(first_time + i, 8);
+    end(from, i, pid);
+}
+
+static void map(uint64_t i, uint64_t ip)
+{
+    const size_t from = begin(MMAP2, 2);
+    put(process, 4);
+    put(process, 4);
+    put(ip, 8);
+    put(0x1000, 8);
+    put(0, 8);
+    put(0, 24);
+    put(5, 4);
+    put(2, 4);
+    memcpy(out + at, "/bin/sh\0", 8);
+    at += 8;
+    end(from, i, process);
+}
+
+static void poke(uint64_t i, uint64_t ip)
+{
+    const size_t from = begin(TEXT_POKE, 0);
+    put(ip, 8);
+    put(4, 2);
+    put(4, 2);
+    put(0x9090909090909090u, 8);
+    put(0, 4);
+    end(from, i, process);
+}
+
+static void symbol(uint64_t i)
+{
+    const size_t from = begin(KSYMBOL, 0);
+    put(0xffffffffc0000000u + 64 * i, 8);
+    put(64, 4);
+    put(1, 2);
+    put(0, 2);
+    put(0x61616161, 8);
+    end(from, i, process);
+}
+
+static void one(const char *kind, uint64_t i, uint64_t n)
+{
+    const uint32_t pid = 100000 + (uint32_t) i;
+    size_t from;
+    if (!strcmp(kind, "comm")) comm(i, process);
+    else if (!strcmp(kind, "process")) comm(i, pid);
+    else if (!strcmp(kind, "fork")) task(FORK, i, pid, i ? pid - 1 : process);
+    else if (!strcmp(kind, "exit")) task(EXIT, i, pid, 1);
+    else if (!strcmp(kind, "map")) map(i, 0x10000000 + 0x2000 * i);
+    else if (!strcmp(kind, "map-down")) map(i, 0x10000000 + 0x2000 * (n - i));
+    else if (!strcmp(kind, "map-same")) map(i, 0x10000000);
+    else if (!strcmp(kind, "poke")) poke(i, 0xffffffff81000000u + 16 * i);
+    else if (!strcmp(kind, "poke-same")) poke(i, 0xffffffff81000000u);
+    else if (!strcmp(kind, "symbol")) symbol(i);
+    else if (!strcmp(kind, "switch") || !strcmp(kind, "switch-new")) {
+        from = begin(SWITCH, i & 1 ? 0x2000 : 0);
+        put(0, 8);
+        put_at(at - 8, kind[6] ? pid : 100000 + i % 7, 4);
+        put_at(at - 4, kind[6] ? pid : 100000 + i % 7, 4);
+        end(from, i, kind[6] ? pid : 100000 + (uint32_t) (i % 7));
+    } else {
+        fail("what kind?");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t count = argc == 5 ? strtoull(argv[2], NULL, 10) : 0;
+    size_t cut;
+    FILE *f;
+    if (argc != 5) fail("usage: many KIND N IN OUT");
+    in = (uint8_t *) whole_file(argv[3], &in_size);
+    if (!in || in_size < 104) fail("cannot be read");
+    data = (size_t) get(in + 40, 8);
+    data_size = (size_t) get(in + 48, 8);
+    cut = find_trailer();
+    out = (uint8_t *) malloc(in_size + (size_t) count * 256);
+    if (!out) fail("no memory");
+    memcpy(out, in, at = cut);
+    for (uint64_t i = 0; i < count; i++) one(argv[1], i, count);
+    memcpy(out + at, in + cut, in_size - cut);
+    put_at(48, data_size + (at - cut), 8);
+    /* Sections of features come after the data, their table first. */
+    for (size_t i = 0; i < 256; i++) {
+        static size_t entry;
+        if (!(in[72 + i / 8] >> i % 8 & 1)) continue;
+        put_at(at - cut + data + data_size + 16 * entry,
+               get(in + data + data_size + 16 * entry, 8) + (at - cut), 8);
+        entry++;
+    }
+    f = fopen(argv[4], "wb");
+    if (!f || fwrite(out, 1, in_size + (at - cut), f) != in_size + (at - cut)
+        || fclose(f))
+        fail("cannot be written");
+    free(in);
+    free(out);
+    return 0;
+}
