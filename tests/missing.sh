@@ -3,7 +3,7 @@
 # compression. What ptflow and ptxed give of the program itself has executed, in
 # this order, and is not less than a share of that. ptprof has its calls as with
 # the libraries: all, or with return compression at least so many. make test has
-# two of the ways through a library, in one program.
+# two of the ways through a library, in one program with return compression.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
@@ -150,8 +150,4 @@ each() {
 rest 80 each
 how=least
 [ -n "$TEST_FULL" ] || decode "qsort signal" 85 ./library qsort signal
-how=same
-[ -n "$TEST_FULL" ] ||
-    decode "qsort signal, no return compression" 100 --no-retcomp \
-        ./library qsort signal
 report

@@ -154,7 +154,7 @@ __attribute__((noinline)) static void leaf(void)
 }
 int main(void)
 {
-    for (int i = 0; i < 20000; i++) leaf();
+    for (int i = 0; i < 12000; i++) leaf();
     return 0;
 }
 END

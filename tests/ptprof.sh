@@ -209,7 +209,7 @@ fi
 
 record cat -- /bin/cat LICENSE
 same cat
-$CC -DNUMBERS=12 -O1 -gdwarf-4 -w -static -pthread -Wl,--build-id \
+$CC -DNUMBERS=6 -O1 -gdwarf-4 -w -static -pthread -Wl,--build-id \
     -o "$tmp/tree" "$root/tests/programs/tree.c" || exit 2
 record tree -- "$tmp/tree"
 same tree

@@ -1099,7 +1099,7 @@ if grep -q libncursesw "$build/ptprof" && have script bsdutils &&
 __attribute__((noinline)) static void leaf(void) {__asm__ volatile("");}
 int main(void)
 {
-    for (int i = 0; i < 40000; i++) leaf();
+    for (int i = 0; i < 8000; i++) leaf();
     return 0;
 }
 END
