@@ -317,7 +317,7 @@ TEST(threads_change_where_they_do)
 static size_t packet_at(size_t offset)
 {
     static const ipt_config config;
-    ipt_segment piece = {sw_trace, sw_size};
+    ipt_segment piece = {sw_trace, (size_t) sw_size};
     ipt_trace trace = {&piece, 1, 0, 0};
     ipt_pkt_decoder d;
     ipt_packet p;
@@ -337,8 +337,8 @@ static void lose_some(uint32_t flags, uint64_t bits, unsigned n)
     begin(flags, bits, 1);
     seed += n;
     simulate(8000);
-    from = packet_at(sw_size / 3 + dice(500));
-    to = packet_at(from + sw_size / 8 + dice(1000));
+    from = packet_at((size_t) (sw_size / 3 + dice(500)));
+    to = packet_at((size_t) (from + sw_size / 8 + dice(1000)));
     memset(sw_trace + from, 0, to - from);
     sw_trace[to - 2] = 0x02;
     sw_trace[to - 1] = 0xff; /* no packet */
