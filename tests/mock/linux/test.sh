@@ -79,13 +79,13 @@ ended() {
     whole "$1"
 }
 
-# refused TEXT OPTION...: with the text, status 1, no file, and no command.
+# refused STATUS TEXT OPTION...: with the text, no file, and no command.
 refused() {
-    text=$1
-    shift
+    want=$1 text=$2
+    shift 2
     rm -f no ran
     $me ptcapture -o no "$@" touch ran >out 2>err
-    [ $? -eq 1 ] && [ ! -e no ] && [ ! -e ran ] && grep -q -- "$text" err && pass ||
+    [ $? -eq $want ] && [ ! -e no ] && [ ! -e ran ] && grep -q -- "$text" err && pass ||
         fail "$*: it does not say: $text"
 }
 
@@ -148,12 +148,12 @@ recorded untriggered machine work 60
 # ---- exclusive use ----
 
 begun all -a
-refused 'PT is in use: by another recording.*end those' --
-refused 'PT is in use: by another recording.*end those' -a
+refused 1 'PT is in use: by another recording.*end those' --
+refused 1 'PT is in use: by another recording.*end those' -a
 ended all
 recorded command -- machine work 60
 begun thread machine work 999999999
-refused 'PT is in use: by another recording.*end those' -a
+refused 1 'PT is in use: by another recording.*end those' -a
 ptcapture -o other --per-thread machine work 60 >out 2>err ||
     fail "other: status $?"
 counts other
@@ -164,7 +164,7 @@ counts thread
 is "two threads: packets" $((packets + others)) "$made"
 recorded all -a machine work 60
 set_pt in_use 1
-refused 'LBR or BTS events exclude it' --
+refused 1 'LBR or BTS events exclude it' --
 set_pt in_use 0
 
 # ---- rings that are full ----
@@ -198,18 +198,17 @@ is "stop in the kernel" "$stop $where" "stop ffff$toy"
 recorded ufilter --filter work -- /bin/machine work 60
 read -r action from size <$pt/filters
 is "filter of a program" "$action $from $size" "filter $WORK"
-refused 'no filter of that kind.*record without it' -a --filter work@/bin/machine
-refused 'kernel addresses need --kernel\|only with --kernel' \
-    --filter do_exit@kernel
-refused 'can filter 2 ranges, not 3' --kernel --filter 1/1@kernel \
+refused 1 'no filter of that kind.*record without it' -a --filter work@/bin/machine
+refused 2 'only with --kernel' --filter do_exit@kernel
+refused 1 'can filter 2 ranges, not 3' --kernel --filter 1/1@kernel \
     --filter 2/1@kernel --stop 3/1@kernel
 set_pt ranges 1
-refused 'no filter of that kind.*record without it' --filter 0x1000/16 \
+refused 1 'no filter of that kind.*record without it' --filter 0x1000/16 \
     --stop 0x2000/16
 set_pt ranges 2
-refused 'refuses the filter: it has to be a range' --kernel \
+refused 1 'refuses the filter: it has to be a range' --kernel \
     --filter 0x1000/16@kernel
-refused 'refuses the filter: it has to be a range' --filter 0x1000/16@/tmp
+refused 1 'refuses the filter: it has to be a range' --filter 0x1000/16@/tmp
 recorded unfiltered machine work 60
 
 # ---- the kernel's code ----
@@ -228,27 +227,27 @@ set_pt toy 0
 
 me=$user
 echo 3 >$kernel/perf_event_paranoid # Debian's
-refused 'perf_event_paranoid is 3 (Debian.*sysctl kernel.perf_event_paranoid=2' --
+refused 1 'perf_event_paranoid is 3 (Debian.*sysctl kernel.perf_event_paranoid=2' --
 echo 2 >$kernel/perf_event_paranoid
 recorded user machine work 60
 triggered breakpoint --trigger work machine work 0
-refused 'uprobes need rights, and for a breakpoint.*setcap cap_perfmon' \
+refused 1 'uprobes need rights, and for a breakpoint.*setcap cap_perfmon' \
     --trigger 0x2000@/bin/cat --
-refused 'perf_event_paranoid is 2: only your own threads.*paranoid=1, or' --kernel
-refused 'perf_event_paranoid=0, or setcap cap_perfmon,cap_ipc_lock=ep' -a
+refused 1 'perf_event_paranoid is 2: only your own threads.*paranoid=1, or' --kernel
+refused 1 'perf_event_paranoid=0, or setcap cap_perfmon,cap_ipc_lock=ep' -a
 capable 38 # cap_perfmon
 echo 1 >$kernel/perf_event_paranoid
 recorded user --kernel machine work 60
 echo 2 >$kernel/kptr_restrict
-refused 'no addresses: as root: sysctl kernel.kptr_restrict=0' --kernel \
+refused 1 'no addresses: as root: sysctl kernel.kptr_restrict=0' --kernel \
     --filter do_exit@kernel
 echo 0 >$kernel/kptr_restrict
 recorded user --kernel --user --filter do_exit@kernel machine work 60
 echo 0 >$kernel/perf_event_paranoid
 recorded user -a machine work 60
-refused '/proc/kcore needs root' --kcore
+refused 1 '/proc/kcore needs root' --kcore
 echo 3 >$kernel/perf_event_paranoid
-refused 'paranoid is 3.*paranoid=0, or setcap cap_sys_admin,cap_ipc_lock=ep' -a
+refused 1 'paranoid is 3.*paranoid=0, or setcap cap_sys_admin,cap_ipc_lock=ep' -a
 capable 21 # cap_sys_admin
 
 # ---- limits ----
@@ -256,21 +255,21 @@ capable 21 # cap_sys_admin
 echo 2 >$kernel/perf_event_paranoid
 ulimit -l 64
 begun user machine work 999999999
-refused 'a user can lock 516 KiB for each processor.*and 64 KiB.*smaller --size' \
+refused 1 'a user can lock 516 KiB for each processor.*and 64 KiB.*smaller --size' \
     -m 16M
-refused 'ring for records.*use a smaller --size or --data' --data 16M
+refused 1 'ring for records.*use a smaller --size or --data' --data 16M
 ended user
 recorded user -m 64K --data 64K machine work 60
 echo 40000 >$kernel/perf_event_mlock_kb
 recorded user -m 16M machine work 60
 me="machine files 8"
-refused 'too many open files: raise ulimit -n' --
+refused 1 'too many open files: raise ulimit -n' --
 
 # ---- lockdown ----
 
 me=
 echo confidentiality >/sys/kernel/security/lockdown
-refused 'code cannot be read: the kernel is locked down' --kcore
+refused 1 'code cannot be read: the kernel is locked down' --kcore
 recorded locked machine work 60
 
 echo "machine: $passed passed, $failed failed"
