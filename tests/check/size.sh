@@ -92,7 +92,7 @@ sed '/^| only | code/,/^$/!d; s/^| *//; s/ *| */|/g' "$root/examples/speed.md" |
 # The functions that a layer's users call; their addresses are taken, so that
 # the compiler keeps them.
 sed -n 's/^IPT_API [^(]*[ *]\(ipt_[a-z0-9_]*\)(.*/\1/p' "$root/ipt.h" |
-    grep -vE '_name$|^ipt_status_' >functions
+    grep -vE '_(name|words)$|^ipt_status_' >functions
 # one_loop LAYER: a program that is one loop over a layer.
 one_loop() {
     case $1 in
