@@ -635,8 +635,8 @@ static char *text2(const char *a, const char *b)
     return text;
 }
 
-/* Is an open file a program or a library? What is copied is passed on, and it is
- * the recording that names it: it is not to be somebody's letter or key. */
+/* Is an open file a program or a library? Copies are passed on, and a hostile
+ * recording may name a private file. */
 static int is_code(int fd)
 {
     char magic[4];

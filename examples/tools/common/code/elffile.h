@@ -10,9 +10,10 @@
 
 struct Elf;
 
-/* A file, by its descriptor, or one in memory, which has to stay writable. NULL:
- * it is none, or a section of it is compressed to less than a 32nd, and is more
- * than 16 MiB; or one that is not of debug information is compressed. */
+/* Open a file by its descriptor, or one in memory, which has to stay writable.
+ * NULL: it is not an ELF file; a section would unpack to more than 16 MiB and
+ * more than 32 times its size; or a table of symbols or strings is
+ * compressed. */
 struct Elf *elffile_open(int fd);
 struct Elf *elffile_memory(char *bytes, size_t size);
 

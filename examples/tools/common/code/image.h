@@ -36,9 +36,9 @@ typedef struct image_range {
     uint32_t section; /* its identifier */
 } image_range;
 
-/* Ranges of one address space, sorted, without overlap. What is not in use of
- * the array is where the last change was, so that the next one near it moves
- * little. */
+/* Ranges of one address space, sorted, without overlap. The free part of the
+ * array is where the last change was, so that a change near it moves few
+ * ranges. */
 typedef struct image_space {
     uint64_t cr3;  /* IPT_ASID_UNKNOWN: any */
     uint64_t vmcs;

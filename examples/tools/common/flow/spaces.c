@@ -59,8 +59,8 @@ void spaces_init(spaces *s, const tool_args *args)
     s->poke_limit = SOME_SECTIONS;
 }
 
-/* So many sections are left when those that nothing shows are gone: when is it
- * worth while to look for them again? */
+/* After unused sections were dropped and `sections` are left: the number at
+ * which to look for unused ones again. */
 static size_t limit_of(size_t sections)
 {
     return 2 * sections + SOME_SECTIONS;

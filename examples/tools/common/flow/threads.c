@@ -2760,7 +2760,8 @@ static int is_wanted(threads *t, uint32_t number)
     return wanted;
 }
 
-/* The queue of a number goes on; what that says of the turns of others, too. */
+/* Let queue `i` go on. If that made plans, the turns of all queues are noted
+ * again: plans may move them. */
 static void take_turn(threads *t, uint32_t i, uint64_t limit)
 {
     const uint64_t plans = t->plans;
