@@ -56,15 +56,14 @@ END
 mkdir bin
 ${CC:-cc} -O1 -w -static -o bin/ls main.c || fail "main.c"
 PATH=$tmp/in/bin:$PATH
-timeout 300 ptrecord --quiet --perf-data perf.data -- ls >out 2>&1
-records=$?
-case $records in 0 | 77) ;; *) fail_with ptrecord out ;; esac
+timeout 300 ptrecord --quiet --perf-data perf.data -- ls >recorded 2>&1 ||
+    no_ptrace recorded || fail_with ptrecord recorded
 
 # try TOOL: run the example of its --help, which is ./script.
 try() {
     case $1 in
     ptrecord | ptdemo | ptflow | ptprof | ptsplit)
-        [ $records -ne 77 ] || { skip "$1: no ptrace here"; return; } ;;
+        ! no_ptrace recorded || { skip "$1: no ptrace here"; return; } ;;
     ptxed) "$build/ptxed" --elf program --pt trace.pt --quiet >out 2>&1 || {
         skip "ptxed: $(head -n 1 out)"; return; } ;;
     pttc) have yasm yasm || return ;;
@@ -109,7 +108,7 @@ printf 'x\n\nExample: a b\n         c\nd\n         e\n' | example >out
 [ "$(cat out)" = "a b
 c" ] && pass || fail_with "what is taken for an example" out
 
-# ---- ptrecord keeps what FILE was, as perf record does ----
+# ---- ptrecord keeps what it would overwrite, as perf record does ----
 
 old() {
     timeout 300 ptrecord --quiet --max 9 --perf-data "$@" -- ls >out 2>&1
@@ -129,5 +128,15 @@ keeps() {
     old empty.data && [ ! -e empty.data.old ] && pass ||
         fail_with "an empty file is kept" out
 }
-case x.data.old in *"$TEST_ONLY"*) [ $records -eq 77 ] || keeps ;; esac
+keeps_folder() {
+    mkdir log && old y.data -o log/in && [ ! -e log/in.old ] &&
+        old y.data -o log/in && [ -s log/in/log ] && [ -s log/in.old/log ] &&
+        pass || fail_with "log/in.old" out
+    old y.data -o log/in
+    [ $? -eq 1 ] && grep -q 'cannot rename log/in to log/in.old: ' out &&
+        [ -s log/in/log ] && pass || fail_with "log/in.old is full" out
+    mkdir empty && old y.data -o empty && [ ! -e empty.old ] && pass ||
+        fail_with "an empty folder is kept" out
+}
+case x.data.old in *"$TEST_ONLY"*) no_ptrace recorded || { keeps; keeps_folder; } ;; esac
 report

@@ -59,7 +59,7 @@ done
 LD_BIND_NOW=1 "$build/ptrecord" --quiet --calls --time tsc \
     --perf-data "$tmp/now.data" -o "$tmp/now.d" -- \
     "$tmp/program" "$tmp/maps" >"$tmp/recorded" 2>&1
-if [ $? -eq 77 ]; then
+if no_ptrace "$tmp/recorded"; then
     skip "programs cannot be recorded here"
     report
     exit

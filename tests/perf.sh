@@ -128,7 +128,7 @@ record() {
     alone timeout 300 "$build/ptrecord" --quiet --perf-data "$tmp/x.data" \
         -o "$tmp/x" "$@" >"$tmp/out" 2>&1 </dev/null
     status=$?
-    if [ $status -eq 77 ]; then
+    if no_ptrace "$tmp/out"; then
         skip "perf: ptrecord needs ptrace and Linux on x86-64"
         finish
     elif [ $status -ne 0 ]; then

@@ -50,8 +50,8 @@ folded() {
         -e 's/\[jit_\([a-z]*\)\] \([0-9]*\)$/\1 \2/'
 }
 
-# record OPTION... -- PROGRAM...: exit 77 where nothing can be recorded. What is
-# in the environment, the program would read.
+# record OPTION... -- PROGRAM...: without an environment, which the program would
+# read.
 record() {
     rm -rf "$tmp/log"
     env -i "$build/ptrecord" --quiet --unkind --costs -o "$tmp/log" \
@@ -192,7 +192,7 @@ ipc() {
 
 echo "int main(void) {return 0;}" | $CC -static -x c -o "$tmp/none" - || exit 2
 (cd "$tmp" && record --time tsc -- "$tmp/none")
-if [ $? -eq 77 ]; then
+if no_ptrace "$tmp/recorded"; then
     skip "programs cannot be recorded here"
     report
     exit

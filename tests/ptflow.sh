@@ -73,7 +73,7 @@ for time in none cyc; do
     # shellcheck disable=SC2086 # words
     alone timeout 300 "$build/ptrecord" --quiet --perf-data $time.data -o $time \
         --time $time $cpus -- ./tree >out 2>&1 </dev/null
-    if [ $? -eq 77 ]; then
+    if no_ptrace out; then
         echo "SKIP ptflow: no ptrace here"
         skipped=1
         finish

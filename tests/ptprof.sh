@@ -97,7 +97,7 @@ same() {
 # A long program, in make test-full, which has nothing else of this.
 long() {
     record ls -- /bin/ls -l /
-    if [ $? -eq 77 ]; then skip "programs cannot be recorded here"
+    if no_ptrace "$tmp/recorded"; then skip "programs cannot be recorded here"
     else same ls; fi
 }
 rest 2 long
@@ -126,8 +126,7 @@ has() {
 
 $CC -O1 -w -static -o "$tmp/calls" tests/programs/calls.c || exit 2
 record calls -- "$tmp/calls"
-status=$?
-if [ $status -eq 77 ]; then
+if no_ptrace "$tmp/recorded"; then
     skip "programs cannot be recorded here"
     report
     exit

@@ -19,8 +19,6 @@
 #endif
 #endif
 
-#define NO_PTRACE 77
-
 static const char *build; /* where the tools are */
 static char folder[512];  /* where recordings go */
 static int permitted = 1; /* to use ptrace */
@@ -437,9 +435,10 @@ int main(void)
     text(folder, sizeof(folder), "%s/record", build);
     mkdir(folder, 0777);
     setenv("LC_ALL", "C", 1);
-    permitted = shell("%s/ptrecord --quiet --max 1 -o %s/try true 2>/dev/null",
+    permitted = shell("%s/ptrecord --quiet --max 1 -o %s/try true 2>&1 |"
+                      " grep -q 'ptrace is not permitted here'",
                       build, folder)
-                != NO_PTRACE;
+                != 0;
     RUN_FULL(bin_true);
     RUN_FULL(echo);
     RUN_FULL(cat);

@@ -16,7 +16,7 @@ $CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
     tests/programs/tree.c || exit 2
 alone "$build/ptrecord" --quiet --time cyc --cpus 2 --perf-data "$tmp/x.data" -- \
     "$tmp/tree" >"$tmp/recorded" 2>&1
-if [ $? -eq 77 ]; then
+if no_ptrace "$tmp/recorded"; then
     skip "programs cannot be recorded here"
     report
     exit

@@ -62,7 +62,7 @@
  * code at an address where code was executed can be told apart by time only.
  *
  * Exit status: 0 recorded, whatever the command's own status was (it is printed
- * and in meta); 1 failed; 2 usage; 77 no ptrace here.
+ * and in meta); 1 failed; 2 usage.
  *
  * SPDX-License-Identifier: MIT */
 
@@ -71,14 +71,13 @@
 #endif
 #include <stdio.h>
 
-#define EXIT_NO_PTRACE 77
-
 #if !defined(__linux__) || !defined(__x86_64__)
 
 int main(void)
 {
-    fprintf(stderr, "ptrecord: needs Linux on x86-64\n");
-    return EXIT_NO_PTRACE;
+    fprintf(stderr, "ptrecord: ptrace is not permitted here: "
+                    "this is not Linux on x86-64\n");
+    return 1;
 }
 
 #else
@@ -1079,7 +1078,7 @@ static void be_command(int report)
 static int no_ptrace(const char *why)
 {
     fprintf(stderr, "ptrecord: ptrace is not permitted here: %s\n", why);
-    return EXIT_NO_PTRACE;
+    return 1;
 }
 
 /* Two processes that take turns are best on one CPU: any one, but recorders
@@ -1170,7 +1169,8 @@ static const char help[] =
     "options:\n"
     "  --help|-h                 this text.\n"
     "  --version                 the version of this tool.\n"
-    "  -o|--out <folder>         the folder to write; it is created.\n"
+    "  -o|--out <folder>         the folder to write. What it was before is\n"
+    "                            kept as <folder>.old.\n"
     "  --perf-data <file>        write a perf.data; -o gets what each thread\n"
     "                            executed, <tid>.u64. What the file was before\n"
     "                            is kept as <file>.old.\n"
@@ -1210,7 +1210,7 @@ static const char help[] =
     "the command and how it ended.\n"
     "\n"
     "Exit status: 0 recorded, whatever the command's own was; 1 it cannot be\n"
-    "recorded; 2 the command line is wrong; 77 ptrace is not permitted here.\n";
+    "recorded; 2 the command line is wrong.\n";
 
 /* The packets of time that --time asks for. */
 static int add_time(tool_args *args)
@@ -1365,6 +1365,12 @@ static void fill_streams(void)
         close(fd);
 }
 
+static void keep_old(const char *path)
+{
+    if (tool_keep_old(path))
+        fail("cannot rename %s to %s.old: %s", path, path, strerror(errno));
+}
+
 /* mkdir -p */
 static int make_folder(const char *name)
 {
@@ -1430,9 +1436,7 @@ static void prepare(void)
     out.stepping = 3;
     out.cpus = rec.config.cpus;
     out.command = rec.command;
-    if (tool_keep_old(rec.perf_data))
-        fail("cannot rename %s to %s.old: %s", rec.perf_data, rec.perf_data,
-             strerror(errno));
+    keep_old(rec.perf_data);
     rec.config.out = perfwrite_open(rec.perf_data, &out);
     if (!rec.config.out)
         fail("cannot create %s: %s", rec.perf_data, strerror(errno));
@@ -1546,14 +1550,15 @@ int main(int argc, char **argv)
     if (status >= 0)
         return status;
     fill_streams();
-    if (rec.folder && !make_folder(rec.folder)) {
-        fprintf(stderr, "ptrecord: cannot create %s: %s\n", rec.folder,
-                strerror(errno));
-        return 1;
-    }
     status = rec.qemu ? 0 : start();
     if (status)
         return status;
+    if (rec.folder) {
+        if (rmdir(rec.folder))
+            keep_old(rec.folder);
+        if (!make_folder(rec.folder))
+            fail("cannot create %s: %s", rec.folder, strerror(errno));
+    }
     if (!rec.perf_data)
         rec.trace_file = rec.config.trace = create("trace.pt");
     else if (rec.folder)

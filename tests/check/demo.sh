@@ -6,10 +6,12 @@
 
 build=$1 recording=$2
 shift 2
+rm -rf "$build/demo"
 # shellcheck disable=SC2086 # a list of options
-"$build/ptrecord" $DEMO_FLAGS -o "$build/demo" -- "$@"
+"$build/ptrecord" $DEMO_FLAGS -o "$build/demo" -- "$@" 2>"$build/demo.said"
 status=$?
-if [ $status -eq 77 ]; then
+cat "$build/demo.said" >&2
+if grep -q '^ptrecord: ptrace is not permitted here: ' "$build/demo.said"; then
     echo "cannot record here; decoding $recording instead"
 elif [ $status -ne 0 ]; then exit $status
 else recording=$build/demo

@@ -13,6 +13,9 @@ WARN="-Wall -Wextra -Wpedantic -Wconversion -Wshadow"
 pass() { passed=$((passed + 1)); }
 skip() { skipped=$((skipped + 1)); echo "SKIP $*"; }
 
+# no_ptrace FILE: ptrecord, whose messages are in FILE, may not use ptrace here.
+no_ptrace() { grep -q '^ptrecord: ptrace is not permitted here: ' "$1"; }
+
 # fail_with WHAT FILE: fails, and shows the beginning of FILE.
 fail_with() {
     echo "FAIL $1"

@@ -61,7 +61,7 @@ row() {
         -o "$tmp/x" --time "$2" --cpus "$3" --gap "$4" --seed "$5" \
         --quantum 15000 -- "$tmp/$1" >"$tmp/out" 2>&1 </dev/null
     status=$?
-    if [ $status -eq 77 ]; then
+    if no_ptrace "$tmp/out"; then
         skip "attribution: no ptrace here"
         finish
     fi

@@ -88,9 +88,9 @@ record() {
     env -i LC_ALL=C PATH=/usr/bin:/bin PYTHONHASHSEED=0 \
         "$build/ptrecord" --quiet --calls --time tsc --max "$max" \
         --perf-data "$tmp/x.data" -o "$tmp/x.d" -- "$@" >"$tmp/recorded" 2>&1
-    case $? in
-    0) same "$name" ;;
-    77) skip "$name: it cannot be recorded here" ;;
+    case $?-$(no_ptrace "$tmp/recorded" && echo no) in
+    0-) same "$name" ;;
+    *-no) skip "$name: it cannot be recorded here" ;;
     *) fail_with "$name: ptrecord" "$tmp/recorded" ;;
     esac
 }
