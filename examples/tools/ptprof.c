@@ -9,6 +9,7 @@
 #include "common/flow/calltree.h"
 #include "common/flow/charge.h"
 #include "common/code/direct.h"
+#include "common/flow/exports.h"
 #include "common/code/functions.h"
 #include "common/code/names.h"
 #include "common/flow/session.h"
@@ -70,6 +71,13 @@ static const char help[] =
     "  --chrome <file>           write a timeline: Chrome's JSON.\n"
     "  --perfetto <file>         write a timeline for ui.perfetto.dev.\n"
     "  --speedscope <file>       write a timeline for speedscope.app.\n"
+    "  --bolt <file>             write how often branches were taken, for BOLT:\n"
+    "                            perf2bolt -pa.\n"
+    "  --autofdo <file>          write the same for AutoFDO: create_llvm_prof\n"
+    "                            --profiler=text.\n"
+    "  --dso <file>              ... of this file, with folders or without;\n"
+    "                            default: the one that is called as a thread is,\n"
+    "                            or the only one.\n"
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
     "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
@@ -93,6 +101,8 @@ typedef struct options {
     const char *timeline; /* --chrome, --perfetto, --speedscope */
     timeline_format format;
     const char *before; /* --last: what; NULL: the end */
+    const char *exports[EXPORTS_KINDS]; /* files to write */
+    const char *dso;
     uint64_t last;
     uint64_t min; /* in 1000, or ... */
     uint64_t least; /* a cost, ... */
@@ -107,6 +117,8 @@ typedef struct options {
     uint8_t hot;
     uint8_t inlined;
     uint8_t join; /* parts and their functions */
+    uint8_t has_exports;
+    uint8_t views; /* 1: something else is asked for, too */
     uint8_t on_cpu;
     uint8_t ipc;
     uint8_t by;   /* 0: not said; else BY_ */
@@ -185,6 +197,7 @@ typedef struct ptprof ptprof;
 typedef struct thread {
     ptprof *in;
     session_task *task;
+    ranges_thread ranges; /* of exports */
     /* as flow comes */
     stack stack;
     charge charge;       /* gives it to what is below, later */
@@ -297,6 +310,7 @@ struct ptprof {
                             them threads that had the processor, */
     calltree wakers;     /* ... or that woke them */
     calltree every;      /* its calls, added up in one node */
+    ranges ranges;       /* of exports */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
     uint64_t slowest_at;
@@ -1454,6 +1468,21 @@ static void on_flow(session *s, session_task *task, const threads_who *who,
     }
 }
 
+/* on_flow, with files of EXPORTS_. */
+static void on_export_flow(session *s, session_task *task,
+                           const threads_who *who, const ipt_block *b)
+{
+    ptprof *const p = (ptprof *) s->context;
+    thread *t = (thread *) task->user;
+    if (!session_wants(s, task, who)) {
+        if (t) ranges_break(&p->ranges, &t->ranges);
+        return;
+    }
+    t = thread_of(p, task);
+    ranges_flow(&p->ranges, &t->ranges, s, task->pid, who->guest, b);
+    if (p->opt.views) on_flow(s, task, who, b);
+}
+
 /* Tracing was disabled: who took over? */
 static charge_gap why_stopped(const thread *t, const ipt_event *e)
 {
@@ -1486,7 +1515,11 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     ptprof *const p = (ptprof *) s->context;
     thread *t;
     const int status = e->flags & IPT_EVENT_STATUS; /* it was so before */
-    if ((status && e->type != IPT_EVT_CBR) || !session_wants(s, task, who))
+    t = (thread *) task->user;
+    if (t && p->opt.has_exports)
+        ranges_event(&p->ranges, &t->ranges, s, task->pid, who->guest, e);
+    if (!p->opt.views || (status && e->type != IPT_EVT_CBR)
+        || !session_wants(s, task, who))
         return;
     t = thread_of(p, task);
     t->span.last = 0;
@@ -1537,8 +1570,9 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
                     threads_loss loss, const ipt_where *at)
 {
     ptprof *const p = (ptprof *) s->context;
-    thread *t;
-    if (!session_wants(s, task, who)) return;
+    thread *t = (thread *) task->user;
+    if (t && loss != THREADS_UNSURE) ranges_break(&p->ranges, &t->ranges);
+    if (!p->opt.views || !session_wants(s, task, who)) return;
     t = thread_of(p, task);
     t->span.last = 0;
     t->guest = who->guest;
@@ -1575,8 +1609,8 @@ static void on_date(session *s, session_task *task, const threads_who *who,
 static void on_exec(session *s, session_task *task)
 {
     thread *const t = (thread *) task->user;
-    (void) s;
     if (!t) return;
+    ranges_break(&((ptprof *) s->context)->ranges, &t->ranges);
     t->span.last = 0;
     if (t->execs == 0) {
         stack_end(&t->stack, STACK_ENDED);
@@ -1590,6 +1624,7 @@ static void end_threads(ptprof *p)
 {
     for (size_t i = 0; i < p->thread_count; i++) {
         thread *const t = p->threads[i];
+        ranges_break(&p->ranges, &t->ranges);
         move_to(t, 0);
         stack_end(&t->stack, STACK_ENDED);
         charge_end(&t->charge);
@@ -2685,17 +2720,29 @@ static int parse_by(const tool_args *args, options *o, const char *value)
     return -1;
 }
 
+/* Options with a file that exports.h writes. 0: not one of them. */
+static int parse_export(tool_args *args, options *o, const char *word)
+{
+    unsigned i = 0;
+    while (i < EXPORTS_KINDS
+           && strcmp(word, exports_option((exports_kind) i)) != 0)
+        i++;
+    if (i == EXPORTS_KINDS) return 0;
+    o->exports[i] = tool_argument(args, word);
+    return o->exports[i] ? -1 : args->wrong;
+}
+
 /* Options with a text. 0: not one of them. */
 static int parse_text(tool_args *args, options *o, const char *word)
 {
     static const char *const words[] = {"--histogram", "--callgrind",
                                         "--chrome", "--perfetto",
                                         "--speedscope", "--by", "--before",
-                                        "--callers"};
+                                        "--callers", "--dso"};
     const char *value;
     unsigned i = 0;
-    while (i < 8 && strcmp(word, words[i]) != 0) i++;
-    if (i == 8) return 0;
+    while (i < 9 && strcmp(word, words[i]) != 0) i++;
+    if (i == 9) return parse_export(args, o, word);
     value = tool_argument(args, word);
     if (!value) return args->wrong;
     if (i == 5) return parse_by(args, o, value);
@@ -2703,7 +2750,8 @@ static int parse_text(tool_args *args, options *o, const char *word)
     if (i == 0) o->histogram = value;
     if (i == 1) o->callgrind = value;
     if (i == 7) o->callers = value;
-    if (i < 2 || i == 7) return -1;
+    if (i == 8) o->dso = value;
+    if (i < 2 || i >= 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
         return args->wrong;
@@ -2807,15 +2855,28 @@ static int choose_cost(ptprof *p)
                 p->by_insn ? "instructions" : "times");
         return 1;
     }
-    if (!timed && !p->opt.by && !p->session.quiet)
+    if (!timed && !p->opt.by && p->opt.views && !p->session.quiet)
         fprintf(stderr, "%s: the file has no times: costs are instructions\n",
                 p->args->program);
     return 0;
 }
 
+static int write_exports(ptprof *p)
+{
+    const exports_choice choice = {&p->session, p->opt.dso};
+    int status = 0;
+    if (p->ranges.failed) out_of_memory(p);
+    ranges_sort(&p->ranges);
+    for (unsigned i = 0; i < EXPORTS_KINDS; i++)
+        if (p->opt.exports[i])
+            status |= exports_write((exports_kind) i, p->opt.exports[i],
+                                    &p->ranges, &choice);
+    return status;
+}
+
 static int show(ptprof *p)
 {
-    int status = 0;
+    int status = write_exports(p);
     settle_costs(p);
     calltree_sum(&p->tree);
     calltree_sort(&p->tree, p->by_insn);
@@ -2840,6 +2901,8 @@ static int run(ptprof *p)
     const char *why = NULL;
     if (p->opt.hot && p->opt.lines) why = "--hot and --lines: one of them";
     if (p->opt.before && !p->opt.last) why = "--before: there is no --last";
+    if (p->opt.dso && !p->opt.has_exports)
+        why = "--dso: there is no --bolt, --autofdo";
     if (why) {
         fprintf(stderr, "%s: %s.\n", p->args->program, why);
         return OPTIONS_WRONG;
@@ -2902,6 +2965,7 @@ static void free_all(ptprof *p)
     calltree_free(&p->chains);
     calltree_free(&p->wakers);
     calltree_free(&p->every);
+    ranges_free(&p->ranges);
     calltree_free(&p->slowest);
     names_free(&p->names);
     free(p->wanted.states);
@@ -2930,15 +2994,20 @@ int main(int argc, char **argv)
     status = session_parse(&args, &p.session, help, more_help,
                            &p.opt.file);
     if (status < 0) {
-        if (p.opt.by == BY_INSN && !p.opt.ipc) config.date = NULL;
         p.opt.by_line = p.opt.lines || p.opt.callgrind || p.opt.top
                      || p.opt.inlined;
         config.insn = p.opt.by_line; /* a block may have many lines */
-        if (!p.opt.flat && !p.opt.callers && !p.opt.waits && !p.opt.top
-            && !p.opt.folded
-            && !p.opt.lines && !p.opt.histogram && !p.opt.last && !p.opt.hot
-            && !p.opt.callgrind && !p.opt.timeline)
-            p.opt.tree = 1;
+        for (unsigned i = 0; i < EXPORTS_KINDS; i++)
+            p.opt.has_exports |= p.opt.exports[i] != NULL;
+        p.opt.views = p.opt.flat || p.opt.callers || p.opt.waits || p.opt.top
+                   || p.opt.folded || p.opt.lines || p.opt.histogram
+                   || p.opt.last || p.opt.hot || p.opt.callgrind
+                   || p.opt.timeline;
+        if (!p.opt.views && !p.opt.has_exports) p.opt.tree = 1;
+        p.opt.views |= p.opt.tree;
+        if (p.opt.has_exports) config.flow = on_export_flow;
+        if (!p.opt.views || (p.opt.by == BY_INSN && !p.opt.ipc))
+            config.date = NULL;
         status = run(&p);
     }
     free_all(&p);

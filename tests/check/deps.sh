@@ -24,7 +24,11 @@ done
 for port in i386 arm64 armhf riscv64 s390x ppc64; do
     full="$full libc6-dev-$port-cross"
 done
-grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release || full="$full cbmc"
+if grep -qs '^VERSION_CODENAME=bookworm' /etc/os-release; then
+    full="$full bolt-16 clang-16 llvm-16 autofdo" # test-views reads with these
+else
+    full="$full cbmc"
+fi
 if grep -qs '^ID=ubuntu' /etc/os-release; then
     headers=linux-headers-generic
     full="$full $headers"

@@ -6,7 +6,7 @@ demo: deps  ## Record a real program, decode it, compare: no PT hardware needed
 	    $(DEMO_RECORDING) $(DEMO_CMD)
 
 test-views: tools  ## Other people's programs read what ptprof writes
-	@CC="$(CC)" TEST_FULL=1 $(RUN) tests/views.sh
+	@CC="$(CC)" TEST_FULL=1 VIEWS=1 $(RUN) tests/views.sh tests/exports.sh
 
 picture: demo  ## The README's picture anew, from what the demo recorded
 	@sh $(CHECK_DIR)/speedscope.sh $(BUILD)/demo.speedscope.json \

@@ -127,12 +127,6 @@ static const char *keep(functions *f, const char *text)
     return number ? names_text(&f->texts, number) : NULL;
 }
 
-static const char *base_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* A symbol as its source has it, and without its version. */
 static void name_symbol(const functions *f, const functions_about *about,
                         int much, char text[NAME])
@@ -156,7 +150,7 @@ static void name_plain(const functions *f, const functions_about *about,
     else if (*object == '[')
         snprintf(text, NAME, "%.2048s", object);
     else
-        snprintf(text, NAME, "[%.2048s]", base_of(object));
+        snprintf(text, NAME, "[%.2048s]", tool_base(object));
 }
 
 /* A slot that is free gets a function. */
@@ -230,7 +224,7 @@ static void put_object(const functions *f, const functions_one *one,
     const functions_about *const about = &one->about;
     const char *const path = about->object ? about->object : "kernel";
     char word[64];
-    put(text, "%.1024s", form & PATH ? path : base_of(path) + (*path == '['));
+    put(text, "%.1024s", form & PATH ? path : tool_base(path) + (*path == '['));
     if (*path == '[' && text[strlen(text) - 1] == ']')
         text[strlen(text) - 1] = 0;
     if (form & BUILD) {
@@ -277,7 +271,7 @@ static int write_form(const functions *f, const functions_one *one,
         put(text, " %s", "[");
     if (form & (BASE | PATH)) put_object(f, one, form, text);
     if (form & SOURCE) put(text, form & BASE ? ":%.1024s" : "%.1024s",
-                           base_of(about->source));
+                           tool_base(about->source));
     put(text, "%s", "]");
     return 1;
 }
@@ -397,7 +391,7 @@ static int is_name(const functions *f, const functions_one *one,
 
 static int is_file(const char *path, const char *text, size_t n)
 {
-    const char *const base = path ? base_of(path) : NULL;
+    const char *const base = path ? tool_base(path) : NULL;
     return path && ((strlen(path) == n && memcmp(path, text, n) == 0)
                     || (strlen(base) == n && memcmp(base, text, n) == 0));
 }

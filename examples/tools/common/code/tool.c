@@ -546,6 +546,12 @@ ipt_cache_line *tool_lines(size_t count, void **memory)
     return (ipt_cache_line *) (void *) lines;
 }
 
+const char *tool_base(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
 char *tool_join(const char *folder, const char *name)
 {
     const size_t size = strlen(folder) + strlen(name) + 2;

@@ -112,6 +112,9 @@ ipt_cache_line *tool_lines(size_t count, void **memory);
 /* FOLDER/NAME, allocated; NULL without memory. */
 char *tool_join(const char *folder, const char *name);
 
+/* A path without its folders. */
+const char *tool_base(const char *path);
+
 /* As perf record does: what is at PATH and not empty becomes PATH.old. Returns
  * 0; -1 with errno. Prints nothing. */
 int tool_keep_old(const char *path);

@@ -650,12 +650,6 @@ static void print_loss(session *s, const char *what, uint64_t count)
                 what, count);
 }
 
-static const char *base_of(const char *path)
-{
-    const char *const slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 /* How often flow went into files that are not there; the others. */
 static uint64_t print_absent(session *s)
 {
@@ -665,7 +659,7 @@ static uint64_t print_absent(session *s)
         others -= s->absent[i].count;
         if (s->quiet) continue;
         fprintf(stderr, "%s: lost: inside ", s->args->program);
-        tool_print(stderr, base_of(s->absent[i].name));
+        tool_print(stderr, tool_base(s->absent[i].name));
         fprintf(stderr, ", which is not there: %" PRIu64 " time%s\n",
                 s->absent[i].count, TOOL_S(s->absent[i].count));
     }
@@ -909,7 +903,7 @@ static int find_absent(session *s, uint64_t ip, session_place *place)
     place->file = name;
     place->offset = ip - place->first;
     place->is_absent = 1;
-    place->function = place->whole = label_of(s, base_of(name));
+    place->function = place->whole = label_of(s, tool_base(name));
     return 1;
 }
 

@@ -1,0 +1,247 @@
+#!/bin/sh
+# exports.sh: what ptprof writes for compilers, linkers and viewers of coverage,
+# next to what the recorder saw. With VIEWS=1 (make test-views) the programs that
+# it is for read it, and have to be there.
+
+. "$(dirname "$0")/check/lib.sh"
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
+CC=${CC:-cc}
+cd "$root" || exit 2
+recording=examples/recording
+
+prof() {
+    timeout 300 "$build/ptprof" --quiet "$@"
+}
+
+# same WHAT: $tmp/want and $tmp/got, whatever their order.
+same() {
+    sort "$tmp/want" >"$tmp/want.sorted"
+    sort "$tmp/got" | diff "$tmp/want.sorted" - >"$tmp/why"
+    if [ -s "$tmp/want" ] && [ ! -s "$tmp/why" ]; then pass
+    else fail_with "$1" "$tmp/why"; fi
+}
+
+# Addresses that the recorder saw.
+ips() {
+    od -An -v -tx8 -w8 "$1" | sed 's/^ *0*//'
+}
+
+# judge WHAT BOLT AUTOFDO: both have what is in $tmp/truth. BOLT has no runs of
+# one instruction; AutoFDO does not say how a run began.
+judge() {
+    awk '$1 == "B" || $2 != $3' "$tmp/truth" >"$tmp/want"
+    awk '{sub(/^[Ff]/, "r"); print $1, $2, $3, $4}' "$2" | awk '
+        {n = $NF; sub(/ [0-9]*$/, ""); sum[$0] += n}
+        END {for (s in sum) print s, sum[s]}' >"$tmp/got"
+    same "$1: --bolt"
+    sed 's/X:0/0/' "$tmp/truth" >"$tmp/want"
+    # Each list begins with how many lines it has.
+    awk -F: '/:/ {
+            left--
+            words = $1
+            if (sub(/->/, " ", words)) words = "B " words
+            else {sub(/-/, " ", words); words = "r " words}
+            sum[words] += $2
+            next
+        }
+        {if (left) bad = 1; left = $1; lists++}
+        END {
+            for (s in sum) print s, sum[s]
+            if (left || bad || lists != 3) print "a list has another length"
+        }' "$3" >"$tmp/got"
+    same "$1: --autofdo"
+}
+
+# ---- the recording that comes with the examples ----
+
+objdump -d $recording/program >"$tmp/code"
+ips $recording/ips.u64 >"$tmp/ips"
+awk -v base=0 -f tests/exports.awk "$tmp/code" "$tmp/ips" >"$tmp/truth"
+pt="--pt $recording/trace.pt --elf $recording/program"
+# shellcheck disable=SC2086 # words
+prof --bolt "$tmp/bolt" --autofdo "$tmp/afdo" --dso program $pt
+judge "a recording" "$tmp/bolt" "$tmp/afdo"
+# Of a run it is known what led there: a jump, or something else.
+if awk '$1 == "B" {n = $4; jump[$3] += n}
+    $1 == "F" && !($2 in jump) {exit 1}' "$tmp/bolt" &&
+    grep -q '^F' "$tmp/bolt" && grep -q '^f' "$tmp/bolt"; then pass
+else fail_with "F and f" "$tmp/bolt"; fi
+
+# Another view with it is what it was without.
+# shellcheck disable=SC2086 # words
+{
+    prof --flat $pt >"$tmp/want"
+    prof --flat --bolt "$tmp/again" $pt >"$tmp/got" # the only file
+}
+same "--flat with --bolt"
+if cmp -s "$tmp/bolt" "$tmp/again"; then pass; else fail "--bolt with --flat"; fi
+
+# refuse STATUS TEXT ARGUMENT...
+refuse() {
+    want=$1 text=$2
+    shift 2
+    # shellcheck disable=SC2086 # words
+    timeout 60 "$build/ptprof" --quiet "$@" $pt >"$tmp/out" 2>"$tmp/err"
+    status=$?
+    if [ $status -eq "$want" ] && grep -q -e "$text" "$tmp/err"; then pass
+    else fail_with "ptprof $*: status $status, not $want: $text" "$tmp/err"; fi
+}
+refuse 1 '--bolt: nothing ran in nothing; files: .*program' \
+    --bolt "$tmp/none" --dso nothing
+[ ! -e "$tmp/none" ] && pass || fail "a file that nobody asked for"
+refuse 2 '--dso: there is no --bolt' --dso program
+refuse 1 'cannot write .*/no/file' --bolt "$tmp/no/file" --dso program
+
+# ---- what they are for reads them ----
+
+# tool COMMAND PACKAGE: fails where it is missing.
+tool() {
+    command -v "$1" >/dev/null && return 0
+    fail "$1 is missing (package $2)"
+    return 1
+}
+
+# Two files, threads and a loop; it prints where its files are.
+cat >"$tmp/lib.c" <<'END2'
+int mix(int a, int b);
+__attribute__((noinline)) static int rarely(int a) {return a * 3;}
+int mix(int a, int b)
+{
+    return a == -77 ? rarely(b) : a + b;
+}
+END2
+cat >"$tmp/main.c" <<'END2'
+#include <pthread.h>
+#include <stdio.h>
+int mix(int a, int b);
+static volatile int sink;
+#define APART __attribute__((noinline))
+APART int cold_one(int x) {sink = x; return x * 7;}
+APART int leaf(int x) {sink = x; return x + 1;}
+APART int cold_two(int x) {sink += x; return x * 5;}
+APART int hot(int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++) {
+        if (i == 1000000) s += cold_two(i);
+        s += leaf(i);
+        s = mix(s, i);
+        if (i % 3 == 0) s ^= 5;
+    }
+    return s;
+}
+static void *work(void *n)
+{
+    sink += hot(*(int *) n);
+    return n;
+}
+int main(int argc, char **argv)
+{
+    int a = 120, b = 230;
+    char line[512];
+    pthread_t t;
+    FILE *f = fopen("/proc/self/maps", "r");
+    while (f && fgets(line, sizeof line, f)) fputs(line, stdout);
+    if (argc > 5) return cold_one(argc);
+    pthread_create(&t, 0, work, &a);
+    sink += hot(b);
+    pthread_join(t, 0);
+    return 0;
+}
+END2
+
+# base NAME: where the first byte of a file was.
+base() {
+    awk -v name="/$1\$" '$NF ~ name && $3 == "00000000" {
+        sub(/-.*/, ""); print; exit}' "$tmp/maps"
+}
+
+# profiled FILE: BOLT's and AutoFDO's files of it, checked next to the recorder's.
+profiled() {
+    prof --bolt "$tmp/$1.bolt" --autofdo "$tmp/$1.afdo" --dso "$1" \
+        "$tmp/two.data"
+    objdump -d "$tmp/$1" >"$tmp/code"
+    awk -v base="$(base "$1")" -f tests/exports.awk "$tmp/code" \
+        "$tmp"/two.d/*.ips >"$tmp/truth"
+    judge "$1" "$tmp/$1.bolt" "$tmp/$1.afdo"
+}
+
+# Bolt's own name is not that of Debian's link.
+perf2bolt=/usr/lib/llvm-16/bin/perf2bolt
+
+# read_by_bolt FILE: what it prints is in $tmp/said, the profile in FILE.fdata.
+read_by_bolt() {
+    $perf2bolt -pa -p "$tmp/$1.bolt" -o "$tmp/$1.fdata" "$tmp/$1" \
+        >"$tmp/said" 2>&1
+    lines=$(wc -l <"$tmp/$1.bolt")
+    if grep -q "read $lines aggregated LBR entries" "$tmp/said" &&
+        ! grep -q WARNING.*mismatch "$tmp/said" &&
+        grep -q 'unknown regions: 0 (' "$tmp/said"; then pass
+    else fail_with "perf2bolt on $1" "$tmp/said"; fi
+}
+
+# order NAME...: these functions in the order of their addresses.
+order() {
+    file=$1
+    shift
+    nm "$file" | sort | awk -v names=" $* " '
+        index(names, " " $3 " ") {printf "%s%s", sep, $3; sep = " "}'
+}
+
+compilers() {
+    # Without -q bolt cannot move functions; autofdo reads DWARF 4.
+    flags="-gdwarf-4 -fdebug-info-for-profiling -O2 -Wl,-q"
+    # shellcheck disable=SC2086 # flags
+    clang-16 $flags -fPIC -shared -o "$tmp/libmix.so" "$tmp/lib.c" &&
+        clang-16 $flags -fPIE -pie -pthread -o "$tmp/two" "$tmp/main.c" \
+            "$tmp/libmix.so" || exit 2
+    alone "$build/ptrecord" --quiet --time cyc --cpus 2 --perf-data \
+        "$tmp/two.data" -o "$tmp/two.d" -- "$tmp/two" >"$tmp/maps" 2>"$tmp/why"
+    if [ $? -eq 77 ]; then
+        skip "programs cannot be recorded here"
+        return
+    fi
+    for t in "$tmp"/two.d/*.u64; do ips "$t" >"${t%u64}ips"; done
+    profiled two
+    profiled libmix.so
+
+    # By default it is the program's; a run that ends in a call is in it.
+    prof --bolt "$tmp/default" "$tmp/two.data"
+    if cmp -s "$tmp/default" "$tmp/two.bolt"; then pass
+    else fail "the default of --dso"; fi
+    objdump -d "$tmp/two" |
+        sed -n '/<hot>:$/,/^$/s/^ *\([0-9a-f]*\):.*call .*<leaf>$/\1/p' \
+        >"$tmp/call"
+    if grep -q "^[Ff] [0-9a-f]* $(cat "$tmp/call") 3[0-9]*$" "$tmp/two.bolt"
+    then pass; else fail_with "a run that ends in a call" "$tmp/two.bolt"; fi
+
+    read_by_bolt libmix.so
+    read_by_bolt two
+    if grep -q '^1 hot [0-9a-f]* 1 leaf 0 0 350$' "$tmp/two.fdata" &&
+        grep -q '^1 leaf [0-9a-f]* 1 hot [0-9a-f]* 0 350$' "$tmp/two.fdata"
+    then pass; else fail_with "perf2bolt's branches" "$tmp/two.fdata"; fi
+    llvm-bolt-16 "$tmp/two" -o "$tmp/moved" -data "$tmp/two.fdata" \
+        -reorder-functions=hfsort+ -reorder-blocks=ext-tsp >"$tmp/said" 2>&1
+    before=$(order "$tmp/two" cold_one leaf cold_two hot)
+    after=$(order "$tmp/moved" cold_one leaf cold_two hot)
+    if [ "$before" = "cold_one leaf cold_two hot" ] &&
+        [ "$after" = "cold_one cold_two hot leaf" ] && "$tmp/moved" >"$tmp/out"
+    then pass; else fail "llvm-bolt: $before, then $after"; fi
+
+    create_llvm_prof --binary="$tmp/two" --profile="$tmp/two.afdo" \
+        --profiler=text --format=text --out="$tmp/two.prof" 2>"$tmp/why"
+    # FUNCTION:TOTAL:HEAD, how often it was entered; lines and calls below it.
+    if grep -q '^hot:[0-9]*:2$' "$tmp/two.prof" &&
+        grep -q '^leaf:[0-9]*:350$' "$tmp/two.prof" &&
+        grep -q '^ [0-9.]*: 350 leaf:350$' "$tmp/two.prof" &&
+        ! grep -q '^cold' "$tmp/two.prof" &&
+        clang-16 -O2 -gdwarf-4 -fdebug-info-for-profiling -c \
+            -fprofile-sample-use="$tmp/two.prof" -Werror -o "$tmp/main.o" \
+            "$tmp/main.c" 2>"$tmp/why"
+    then pass; else fail_with "create_llvm_prof" "$tmp/two.prof"; fi
+}
+if [ -n "$VIEWS" ] && tool $perf2bolt bolt-16 && tool llvm-bolt-16 bolt-16 &&
+    tool clang-16 clang-16 && tool create_llvm_prof autofdo; then
+    compilers
+fi
+report
