@@ -5,7 +5,8 @@
 #
 #     awk -v base=555555554000 -f exports.awk disassembly ips...
 #
-# The disassembly is objdump's. Files of addresses are one thread each.
+# The disassembly is objdump's. Files of addresses are one thread each. With bytes=1
+# the bytes of the instructions are printed.
 
 function number(hex,   n, i) {
     n = 0
@@ -18,15 +19,20 @@ FILENAME == ARGV[1] {
     if ($0 !~ /^ +[0-9a-f]+:\t/) next
     split($0, part, "\t")
     gsub(/[ :]/, "", part[1])
-    bytes = gsub(/[0-9a-f][0-9a-f]( |$)/, "", part[2])
-    if (part[3] == "") {size[at] += bytes; next} # the line before goes on
+    length_of = gsub(/[0-9a-f][0-9a-f]( |$)/, "", part[2])
+    if (part[3] == "") {size[at] += length_of; next} # the line before goes on
     at = number(part[1])
     hex[at] = part[1]
-    size[at] = bytes
+    size[at] = length_of
     word = part[3]
     sub(/^(notrack|bnd|repz|cs|ds|data16|addr32) /, "", word)
     kind[at] = word ~ /^j/ ? word ~ /^jmp/ ? "jump" : "jcc" \
         : word ~ /^call/ ? "call" : word ~ /^ret/ ? "ret" : ""
+    next
+}
+bytes {
+    place = number($1)
+    for (i = 0; i < size[place]; i++) printf "%x\n", place + i
     next
 }
 function name(place) {return place in hex ? hex[place] : "X:0"}
@@ -53,6 +59,7 @@ FNR == 1 {end_run(); last = ""}
     last = place
 }
 END {
+    if (bytes) exit
     end_run()
     delete count["B X:0 X:0"]
     for (c in count) print c, count[c]

@@ -67,6 +67,27 @@ if awk '$1 == "B" {n = $4; jump[$3] += n}
     grep -q '^F' "$tmp/bolt" && grep -q '^f' "$tmp/bolt"; then pass
 else fail_with "F and f" "$tmp/bolt"; fi
 
+# covered FILE: each byte that a drcov file says was executed, by an address of the
+# linker.
+covered() {
+    head -n "$(grep -an '^BB Table' "$1" | cut -d: -f1)" "$1" >"$tmp/head"
+    base=$(awk -F', ' '$1 == "0" {print $2}' "$tmp/head")
+    tail -c +$(($(wc -c <"$tmp/head") + 1)) "$1" | od -An -v -tu2 -w8 |
+        awk -v base="$((base))" '{
+            for (i = 0; i < $3; i++) printf "%x\n", base + $1 + $2 * 65536 + i}'
+}
+
+# Code that was executed is what the recorder saw, byte by byte; no block is
+# twice.
+# shellcheck disable=SC2086 # words
+prof --drcov "$tmp/drcov" $pt
+covered "$tmp/drcov" >"$tmp/got"
+sort -u "$tmp/ips" | awk -f tests/exports.awk -v bytes=1 "$tmp/code" - >"$tmp/want"
+same "--drcov"
+blocks=$(sed -n 's/^BB Table: \([0-9]*\) bbs$/\1/p' "$tmp/head")
+if [ $(($(wc -c <"$tmp/drcov") - $(wc -c <"$tmp/head"))) -eq $((8 * blocks)) ]
+then pass; else fail "--drcov: $blocks blocks"; fi
+
 # Another view with it is what it was without.
 # shellcheck disable=SC2086 # words
 {
@@ -91,6 +112,155 @@ refuse 1 '--bolt: nothing ran in nothing; files: .*program' \
 [ ! -e "$tmp/none" ] && pass || fail "a file that nobody asked for"
 refuse 2 '--dso: there is no --bolt' --dso program
 refuse 1 'cannot write .*/no/file' --bolt "$tmp/no/file" --dso program
+
+# ---- lines ----
+
+# Of lines with a statement this is what gcov counts: exactly if it is their only
+# one and flow goes on after it, else whether it was executed.
+cat >"$tmp/lines.cc" <<'END2'
+#include <pthread.h>
+template <class T> static T twice(T x)
+{
+    T y = x + x;
+    return y;
+}
+static inline __attribute__((always_inline)) int often(int x)
+{
+    int y = x * 3;
+    return y;
+}
+struct counter {
+    int n;
+    counter() : n(0)
+    {
+        n = 1;
+    }
+    void add(int x)
+    {
+        n += x;
+    }
+};
+static int sum(int n)
+{
+    int s = 0;
+    for (int i = 0; i < n; i++) {
+        if (i % 3 == 0) {
+            s += i;
+        } else if (i % 5 == 0) {
+            s -= twice(i);
+        } else {
+            s ^= 1;
+        }
+        s += often(i);
+    }
+    return s;
+}
+static int never(int x)
+{
+    int y = x;
+    return y + 2;
+}
+static int choose(int x)
+{
+    switch (x) {
+    case 1:
+        return 10;
+    case 2:
+        return 20;
+    default:
+        return 30;
+    }
+}
+static void *work(void *n)
+{
+    long s = sum(5);
+    s += choose(2);
+    s += twice(2.5) > 4;
+    return (void *) s;
+}
+int main(int argc, char **argv)
+{
+    counter c;
+    pthread_t t;
+    pthread_create(&t, nullptr, work, argv);
+    int s = sum(20);
+    if (argc > 7)
+        s += never(s);
+    for (int i = 0; i < 4; i++)
+        s += choose(i);
+    while (s > 100)
+        s /= 2;
+    s += often(s);
+    try {
+        s += 7;
+        if (s)
+            throw s;
+        s += 9;
+    } catch (int x) {
+        c.add(x);
+    }
+    pthread_join(t, nullptr);
+    return s == -1 ? 1 : 0;
+}
+END2
+
+# hits INFO: LINE COUNT, of lines.cc.
+hits() {
+    awk -F: '/^SF/ {ours = $2 ~ /[/]lines[.]cc$/}
+        /^DA/ && ours {sub(/,/, " ", $2); print $2}' "$1" | sort
+}
+
+covered_lines() {
+    g++ -O0 -g -static -pthread -o "$tmp/lines" "$tmp/lines.cc" &&
+        (cd "$tmp" && mkdir gcov && cd gcov && g++ -O0 --coverage -static \
+            -pthread -o lines ../lines.cc && ./lines &&
+            gcov -t ./*.gcda 2>"$tmp/why") >"$tmp/gcov.text" || exit 2
+    alone "$build/ptrecord" --quiet --time cyc --cpus 2 --perf-data \
+        "$tmp/lines.data" -- "$tmp/lines" >"$tmp/recorded" 2>&1
+    prof --lcov "$tmp/all.info" "$tmp/lines.data"
+    hits "$tmp/all.info" >"$tmp/ours"
+    # Templates are listed by instance, too: the first row of a line is the sum.
+    awk -F: '{
+            gsub(/ /, "", $1); gsub(/ /, "", $2); sub(/[*]$/, "", $1)
+            if ($1 == "-" || $2 !~ /^[1-9]/ || seen[$2]++) next
+            print $2, $1 ~ /^[#=]/ ? 0 : $1
+        }' "$tmp/gcov.text" | sort >"$tmp/theirs"
+    awk '
+        FILENAME == ARGV[1] {ours[$1] = $2; next}
+        FILENAME == ARGV[2] {theirs[$1] = $2; next}
+        {
+            if (!/;$/) {
+                if (FNR in ours && FNR in theirs &&
+                    !ours[FNR] != !theirs[FNR]) print FNR ": " $0
+                next
+            }
+            if (!(FNR in theirs) && !(FNR in ours)) next # a declaration
+            lines++
+            if (!(FNR in theirs) || !(FNR in ours) || ours[FNR] != theirs[FNR])
+                print FNR ": " ours[FNR] ", not " theirs[FNR] ": " $0
+        }
+        END {if (lines < 30) print "only " lines " lines"}
+        ' "$tmp/ours" "$tmp/theirs" "$tmp/lines.cc" >"$tmp/why"
+    expect_empty "lines: ours, and gcov" "$tmp/why"
+
+    # All threads are the sum of each.
+    for t in $("$build/ptflow" --threads "$tmp/lines.data" | cut -d' ' -f1); do
+        prof --lcov "$tmp/one.info" --tid "$t" "$tmp/lines.data" &&
+            hits "$tmp/one.info" >"$tmp/hits.$t"
+    done
+    cat "$tmp"/hits.* | awk '{sum[$1] += $2} END {for (l in sum) print l, sum[l]}' \
+        >"$tmp/got"
+    cp "$tmp/ours" "$tmp/want"
+    [ "$(ls "$tmp"/hits.* | wc -l)" -eq 2 ] && same "lines by thread" ||
+        fail "two threads"
+
+    # A reader: how many lines there are, and were executed.
+    lcov --summary "$tmp/all.info" >"$tmp/said" 2>&1
+    want=$(awk -F: '/^LF/ {f += $2} /^LH/ {h += $2} END {print h " of " f}' \
+        "$tmp/all.info")
+    if grep -q "lines.*($want lines)" "$tmp/said"; then pass
+    else fail_with "lcov: $want" "$tmp/said"; fi
+}
 
 # ---- what they are for reads them ----
 
@@ -243,5 +413,8 @@ compilers() {
 if [ -n "$VIEWS" ] && tool $perf2bolt bolt-16 && tool llvm-bolt-16 bolt-16 &&
     tool clang-16 clang-16 && tool create_llvm_prof autofdo; then
     compilers
+fi
+if [ -n "$VIEWS" ] && tool g++ g++ && tool gcov gcc && tool lcov lcov; then
+    covered_lines
 fi
 report

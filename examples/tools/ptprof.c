@@ -75,9 +75,13 @@ static const char help[] =
     "                            perf2bolt -pa.\n"
     "  --autofdo <file>          write the same for AutoFDO: create_llvm_prof\n"
     "                            --profiler=text.\n"
+    "  --lcov <file>             write how often lines were executed, for genhtml,\n"
+    "                            editors and the like; lines are those of DWARF.\n"
+    "  --drcov <file>            write which code was executed as DynamoRIO does,\n"
+    "                            for Lighthouse and the like.\n"
     "  --dso <file>              ... of this file, with folders or without;\n"
-    "                            default: the one that is called as a thread is,\n"
-    "                            or the only one.\n"
+    "                            default: for compilers the one that is called as\n"
+    "                            a thread is, or the only one; else all.\n"
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
     "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
@@ -2902,12 +2906,14 @@ static int run(ptprof *p)
     if (p->opt.hot && p->opt.lines) why = "--hot and --lines: one of them";
     if (p->opt.before && !p->opt.last) why = "--before: there is no --last";
     if (p->opt.dso && !p->opt.has_exports)
-        why = "--dso: there is no --bolt, --autofdo";
+        why = "--dso: there is no --bolt, --autofdo, --lcov, --drcov";
     if (why) {
         fprintf(stderr, "%s: %s.\n", p->args->program, why);
         return OPTIONS_WRONG;
     }
     if ((p->opt.lines && tool_cannot(p->args, "--lines", TOOL_LIBDW))
+        || (p->opt.exports[EXPORTS_LCOV]
+            && tool_cannot(p->args, "--lcov", TOOL_LIBDW))
         || (p->opt.inlined && tool_cannot(p->args, "--inlined", TOOL_LIBDW))
         || (p->opt.top && tool_cannot(p->args, "--top", TOOL_NCURSES)))
         return OPTIONS_NOTHING;

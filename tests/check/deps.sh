@@ -8,7 +8,7 @@ base="$base libzstd-dev libdebuginfod-dev libncurses-dev"
 command -v "${CC%% *}" >/dev/null || base="gcc $base" # any compiler will do
 full="$base gcc g++ clang llvm libclang-rt-dev libipt-dev afl++ xz-utils yasm"
 full="$full protobuf-compiler nodejs pkg-config cmake mandoc man-db"
-full="$full libdevel-nytprof-perl tmux"
+full="$full libdevel-nytprof-perl tmux lcov"
 full="$full build-essential debhelper lintian debootstrap"
 # Rust, Python, packages.
 full="$full cargo rustc bindgen python3 python3-build python3-venv python3-wheel"

@@ -268,11 +268,89 @@ size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
     return n;
 }
 
+/* ---- all lines ---- */
+
+/* 0: no byte of the file is at that address. */
+static int offset_at(const struct lines_of *f, uint64_t address,
+                     uint64_t *offset)
+{
+    for (unsigned i = 0; i < f->segment_count; i++) {
+        const segment *const s = &f->segments[i];
+        if (address < s->address || address - s->address >= s->size) continue;
+        *offset = s->offset + (address - s->address);
+        return 1;
+    }
+    return 0;
+}
+
+static void find_rows(const struct lines_of *f, Dwarf_Die *unit,
+                      lines_row_found *found, void *context)
+{
+    Dwarf_Lines *list;
+    size_t count;
+    lines_row row;
+    if (dwarf_getsrclines(unit, &list, &count)) return;
+    for (size_t i = 0; i < count; i++) {
+        Dwarf_Line *const line = dwarf_onesrcline(list, i);
+        Dwarf_Addr address;
+        bool begins, ends;
+        if (!line || dwarf_linebeginstatement(line, &begins) || !begins
+            || dwarf_lineendsequence(line, &ends) || ends
+            || dwarf_lineaddr(line, &address) || dwarf_lineno(line, &row.line)
+            || row.line <= 0)
+            continue;
+        row.file = dwarf_linesrc(line, NULL, NULL);
+        if (row.file && offset_at(f, address, &row.offset))
+            found(&row, context);
+    }
+}
+
+void lines_rows(lines *l, const files_file *file, lines_row_found *found,
+                void *context)
+{
+    struct lines_of *const f = get_file(l, file);
+    Dwarf_CU *unit = NULL;
+    Dwarf_Die die;
+    uint8_t type;
+    if (!f || !f->dwarf) return;
+    while (dwarf_get_units(f->dwarf, unit, &unit, NULL, &type, &die, NULL) == 0)
+        if (type == DW_UT_compile) find_rows(f, &die, found, context);
+}
+
+uint64_t lines_copy(lines *l, const files_file *file, uint64_t offset)
+{
+    struct lines_of *const f = get_file(l, file);
+    const uint64_t address = f ? address_of(f, offset) : 0;
+    Dwarf_Die *const unit = address ? unit_at(f, address) : NULL;
+    Dwarf_Die *scopes = NULL;
+    const int count = unit ? dwarf_getscopes(unit, address, &scopes) : 0;
+    uint64_t copy = 0;
+    for (int i = 0; i < count && !copy; i++) {
+        const int tag = dwarf_tag(&scopes[i]);
+        if (tag == DW_TAG_inlined_subroutine || tag == DW_TAG_subprogram)
+            copy = dwarf_dieoffset(&scopes[i]);
+    }
+    free(scopes);
+    return copy;
+}
+
 #else
 
 void lines_free(lines *l)
 {
     (void) l;
+}
+
+void lines_rows(lines *l, const files_file *file, lines_row_found *found,
+                void *context)
+{
+    (void) l, (void) file, (void) found, (void) context;
+}
+
+uint64_t lines_copy(lines *l, const files_file *file, uint64_t offset)
+{
+    (void) l, (void) file, (void) offset;
+    return 0;
 }
 
 int lines_find(lines *l, const files_file *file, uint64_t offset,

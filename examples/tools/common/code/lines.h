@@ -41,4 +41,20 @@ int lines_find(lines *l, const files_file *file, uint64_t offset,
 size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
                      const char **names, size_t max);
 
+/* A place where the code of a statement begins. */
+typedef struct lines_row {
+    const char *file; /* until lines_free */
+    uint64_t offset;
+    int line;
+} lines_row;
+
+/* All of those of a file. */
+typedef void lines_row_found(const lines_row *row, void *context);
+void lines_rows(lines *l, const files_file *file, lines_row_found *found,
+                void *context);
+
+/* Code that was copied by inlining: the number of the copy that is there, or of
+ * the function. 0: none is known. */
+uint64_t lines_copy(lines *l, const files_file *file, uint64_t offset);
+
 #endif /* LINES_H */

@@ -1,5 +1,5 @@
 /* exports.h: what other people's tools read of what ran: profiles for compilers
- * and linkers.
+ * and linkers, coverage.
  *
  *     ranges_sort(&r);
  *     status = exports_write(EXPORTS_BOLT, "program.bolt", &r, &choice);
@@ -12,14 +12,16 @@
 typedef enum exports_kind {
     EXPORTS_BOLT,    /* perf2bolt's pre-aggregated form: of one file */
     EXPORTS_AUTOFDO, /* create_llvm_prof's text profile: of one file */
+    EXPORTS_LCOV,    /* how often lines were executed: of all files, or one */
+    EXPORTS_DRCOV,   /* which code was */
     EXPORTS_KINDS
 } exports_kind;
 
 /* Which files. */
 typedef struct exports_choice {
-    const session *of; /* its threads have names */
-    const char *dso;   /* a file, with folders or without; or NULL: the one that
-                          is called as a thread is, or the only one */
+    session *of;     /* its threads have names, and its files lines */
+    const char *dso; /* a file, with folders or without; or NULL: all, or the one
+                        that is called as a thread is, or the only one */
 } exports_choice;
 
 /* The option that asks for it. */
