@@ -433,6 +433,24 @@ static void save_simplept_files(const char *folder)
          sizeof lines - 1);
 }
 
+static void save_lldb_files(const char *folder)
+{
+    static const char text[] =
+        "{\"type\":\"intel-pt\",\"cpuInfo\":{\"vendor\":\"GenuineIntel\","
+        "\"family\":6,\"model\":85,\"stepping\":4},\"processes\":[{\"pid\":1,"
+        "\"triple\":\"x86_64\",\"threads\":[{\"tid\":2,\"iptTrace\":\"t\"}],"
+        "\"modules\":[{\"file\":\"f\",\"systemPath\":\"/f\",\"loadAddress\":"
+        "\"0x1000\",\"uuid\":\"01234567-89AB-CDEF-0123-456789ABCDEF\"}]}],"
+        "\"cpus\":[{\"id\":0,\"iptTrace\":\"c\",\"contextSwitchTrace\":\"s\"}],"
+        "\"kernel\":{\"file\":\"k\",\"loadAddress\":4096},"
+        "\"tscPerfZeroConversion\":{\"timeMult\":1,\"timeShift\":31,"
+        "\"timeZero\":\"18433473881008870804\"}}";
+    static const uint8_t switches[64] = {15, 0, 0, 0, 0, 0x20, 32, 0, 1,
+        [32] = 15, [38] = 32, [40] = 2, [48] = 1, [56] = 9};
+    save(folder, "lldb", "bundle", (const uint8_t *) text, sizeof text - 1);
+    save(folder, "lldb", "switches", switches, sizeof switches);
+}
+
 int main(int argc, char **argv)
 {
     uint8_t bytes[FUZZ_HEAD + 2 * SAMPLE_MAX];
@@ -448,6 +466,7 @@ int main(int argc, char **argv)
     save_spaces_files(argv[1]);
     save_symbols_files(argv[1]);
     save_simplept_files(argv[1]);
+    save_lldb_files(argv[1]);
     save_hw_files(argv[1]);
     for (i = 0; i < SAMPLES; i++) {
         const size_t size = make_seed(bytes, &samples[i], i);

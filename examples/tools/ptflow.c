@@ -398,7 +398,7 @@ static void put_time(const ptflow *p, text *t, uint64_t tsc)
     uint64_t ns;
     unsigned i = 9;
     char digits[9];
-    if (!tsc) {
+    if (!tsc || !p->session.threads.timed) {
         put_char(t, '-');
     } else if (tsc == t->tsc) {
         put_bytes(t, t->time, t->time_size);
@@ -503,7 +503,7 @@ static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
             put_number(t, l->who.cpu);
         break;
     case F_TIME:
-        if (l->who.tsc)
+        if (l->who.tsc && p->session.threads.timed)
             put_number(t, session_ns(&p->session, l->who.tsc));
         else
             put_plain(t, "null");

@@ -116,4 +116,33 @@ for folder in "$traces"/../real/simplept-*/; do
             "$tmp/n"
 done
 
+# Bundles of LLDB, made around traces and records of switches that it recorded.
+# bundle CASE JSON TID: all is of that thread, as LLDB says, too.
+bundle() {
+    [ -d "$traces/$1" ] || return
+    printf '{"type": "intel-pt", %s}' "$2" |
+        sed "s|@|$traces/$1|g" >"$tmp/trace.json"
+    flow --fields tid,ip --lldb "$tmp/trace.json" >"$tmp/got"
+    ips=ips
+    [ -e "$traces/$1/ips-perf.u64.xz" ] && [ "$1" != lldb-cpu45 ] && ips=ips-perf
+    xz -dc "$traces/$1/$ips.u64.xz" | od -An -v -tx8 -w8 |
+        sed "s/ *0*/$3 /" >"$tmp/want"
+    tr -s ' ' <"$tmp/got" | sed 's/^ //' | cmp -s - "$tmp/want" &&
+        [ -s "$tmp/want" ] && pass || fail_with "$1, --lldb" "$tmp/err"
+}
+at='"systemPath": "/x", "file": "@/'
+bundle lldb-multi-file '"processes": [{"pid": 7,
+    "threads": [{"tid": 7, "iptTrace": "@/trace.pt"}], "modules": [
+    {'"$at"'a.out", "loadAddress": "0x400000",
+     "uuid": "D2414468-7112-B7C5-408D-FF07E30D5B17-A5BFD2C4"},
+    {'"$at"'libfoo.so", "loadAddress": "0x7ffff7bd9000"},
+    {'"$at"'libbar.so", "loadAddress": "0x7ffff79d7000"}]}]' 7
+bundle lldb-cpu45 '"cpuInfo": {"family": 6, "model": 85, "stepping": 4},
+    "cpus": [{"id": 45, "iptTrace": "@/trace.pt",
+        "contextSwitchTrace": "@/sideband.switch"}],
+    "processes": [{"pid": 3497234, "threads": [], "modules": [
+        {'"$at"'m.out", "loadAddress": 4194304}]}],
+    "tscPerfZeroConversion": {"timeMult": 1076264588, "timeShift": 31,
+        "timeZero": "18433473881008870804"}' 3497497
+
 report

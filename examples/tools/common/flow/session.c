@@ -178,14 +178,14 @@ int session_parse(tool_args *args, session *s, const char *help,
     int status = options_parse(args, texts, 0, follow_option, s);
     if (status >= 0) return status;
     *name = NULL;
-    if ((s->bare.trace != NULL) + (s->bare.folder != NULL)
-        + (*args->next != NULL) > 1)
-        why = "--pt, --simple-pt and a file: one of them";
+    if (bare_kinds(&s->bare) + (*args->next != NULL) > 1)
+        why = "--pt, --simple-pt, --lldb and a file: one of them";
     else if (!s->bare.trace
-             && (s->bare.file_count || (s->bare.described && !s->bare.folder)))
+             && (s->bare.file_count
+                 || (s->bare.described && !bare_kinds(&s->bare))))
         why = "--elf, --raw, --cpu-model, --nom-freq, ...: there is no --pt";
     if (!why)
-        return s->bare.trace || s->bare.folder ? -1 : options_file(args, name);
+        return bare_kinds(&s->bare) ? -1 : options_file(args, name);
     fprintf(stderr, "%s: %s.\n", args->program, why);
     return OPTIONS_WRONG;
 }
@@ -346,7 +346,7 @@ int session_wants(session *s, const session_task *t, const threads_who *who)
     if (!is_one_of(&s->cpus, who->cpu)) return 0;
     if (s->from || s->to != UINT64_MAX) {
         ns = session_ns(s, who->tsc);
-        if (!who->tsc || ns < s->from || ns > s->to) return 0;
+        if (!who->tsc || !s->threads.timed || ns < s->from || ns > s->to) return 0;
     }
     s->matched = 1;
     return 1;
@@ -509,7 +509,7 @@ static int read_records(session *s)
 static uint32_t find_process(uint64_t cr3, void *context)
 {
     const session *const s = (const session *) context;
-    return simplept_process(&s->bare.simple, cr3);
+    return bare_process(&s->bare, cr3);
 }
 
 static void configure(session *s)
@@ -525,7 +525,7 @@ static void configure(session *s)
     c->progress = on_progress;
     c->wanted = want_thread;
     c->filter = find_filter;
-    if (s->bare.folder) c->process = find_process;
+    if (bare_has_process(&s->bare)) c->process = find_process;
     c->context = s;
     c->file = &s->file;
     c->flags = from->flags;
@@ -570,10 +570,15 @@ static uint64_t find_switch(session *s)
 {
     char *const path = spaces_kallsyms(&s->spaces);
     const files_file *const file = spaces_vmlinux(&s->spaces);
-    uint64_t at = path ? kallsyms_find(path, "__switch_to") : 0;
+    const files_file *const kernel = s->spaces.kernel_file;
+    const char name[] = "__switch_to";
+    const symbol *const found =
+        kernel ? symbols_named(&s->symbols, kernel, name) : NULL;
+    uint64_t at = path ? kallsyms_find(path, name) : 0;
     free(path);
+    if (!at && found) at = spaces_in_kernel(&s->spaces, found->first);
     if (!at && file && s->spaces.kernel_symbol)
-        at = find_in_kernel(s, file, "__switch_to");
+        at = find_in_kernel(s, file, name);
     return at;
 }
 
@@ -581,11 +586,11 @@ static int open_file(session *s, const char *name)
 {
     char *made;
     int status;
-    if (!s->bare.trace && !s->bare.folder)
+    if (!bare_kinds(&s->bare))
         return perffile_open(s->args, name, &s->file);
     made = bare_write(s->args, &s->bare,
-                      s->bare.trace ? spaces_bare(&s->spaces)
-                                    : spaces_folder(&s->spaces));
+                      s->bare.folder ? spaces_folder(&s->spaces)
+                                     : spaces_bare(&s->spaces));
     if (!made) return 1;
     status = perffile_open(s->args, made, &s->file);
     remove(made);
@@ -605,7 +610,10 @@ int session_open(session *s, const char *name)
     s->spaces.symbol = find_symbol;
     s->spaces.context = s;
     spaces_open(&s->spaces, s->file.data, s->file.folder);
-    status = read_records(s);
+    if (s->bare.lldb.kernel)
+        status = spaces_kernel(&s->spaces, s->bare.lldb.kernel,
+                               s->bare.lldb.kernel_base);
+    if (status == 0) status = read_records(s);
     if (status == 0) status = spaces_start(&s->spaces);
     s->threads.config.switch_ip = find_switch(s);
     if (status == 0 && threads_start(&s->threads)) status = out_of_memory(s);

@@ -986,6 +986,36 @@ const files_file *spaces_vmlinux(spaces *s)
     return file;
 }
 
+int spaces_kernel(spaces *s, const char *name, uint64_t base)
+{
+    const files_file *const file = files_get(&s->files.disk, name);
+    const char *why = file ? NULL : "cannot open it";
+    image asked; /* at the addresses that the file asks for */
+    image_init(&asked);
+    if (!why) why = image_add_segments(&asked, NULL, file);
+    for (uint32_t i = 0; i < asked.section_count && !why; i++) {
+        const image_section *const part = &asked.sections[i];
+        if (!is_kernel(part->base)) continue; /* data of cpus */
+        why = image_add_part(&s->kernel, NULL, file, part->from,
+                             part->from + part->size,
+                             part->base - asked.sections->base + base);
+    }
+    image_free(&asked);
+    s->kernel_file = file;
+    return why ? complain(s, name, why) : 0;
+}
+
+uint64_t spaces_in_kernel(const spaces *s, uint64_t offset)
+{
+    for (uint32_t i = 0; i < s->kernel.section_count; i++) {
+        const image_section *const part = &s->kernel.sections[i];
+        if (part->file == s->kernel_file && offset >= part->from
+            && offset - part->from < part->size)
+            return part->base + (offset - part->from);
+    }
+    return 0;
+}
+
 /* Was the kernel at these addresses when the copy was made? */
 static int is_same_boot(spaces *s, const char *folder)
 {

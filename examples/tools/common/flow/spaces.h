@@ -135,6 +135,7 @@ typedef struct spaces {
     size_t sections;   /* of all processes */
     size_t poke_limit; /* as spaces_code.limit, of the kernel */
     image kernel;
+    const files_file *kernel_file; /* of spaces_kernel; or NULL */
     image poked;       /* kernel code from before it was first changed; from
                           no file: there was none */
     uint8_t *poked_bytes; /* what it and kernel show of that */
@@ -181,6 +182,13 @@ void spaces_index(spaces *s, const perfdata_record *r);
 
 /* All records are known: 0, or the exit status with a message. */
 int spaces_start(spaces *s);
+
+/* The kernel's code is this ELF file, whose first segment was at `base`. 0, or the
+ * exit status with a message. */
+int spaces_kernel(spaces *s, const char *name, uint64_t base);
+
+/* Where a byte of that file was; 0: nowhere. */
+uint64_t spaces_in_kernel(const spaces *s, uint64_t offset);
 
 /* The list of the kernel's symbols: its name, allocated; NULL if there is
  * none. */

@@ -19,7 +19,13 @@ void bare_init(bare *b)
 void bare_free(bare *b)
 {
     simplept_free(&b->simple);
+    lldb_free(&b->lldb);
     free(b->files);
+}
+
+int bare_kinds(const bare *b)
+{
+    return (b->trace != NULL) + (b->folder != NULL) + (b->bundle != NULL);
 }
 
 static int add_file(tool_args *args, bare *b, const char *word)
@@ -43,6 +49,12 @@ static int parse_model(tool_args *args, bare *b, const char *word)
     return -1;
 }
 
+static int take_word(tool_args *args, const char *word, const char **to)
+{
+    *to = tool_argument(args, word);
+    return *to ? -1 : args->wrong;
+}
+
 int bare_option(tool_args *args, bare *b, const char *word)
 {
     const struct {
@@ -53,14 +65,10 @@ int bare_option(tool_args *args, bare *b, const char *word)
                    {"--mtc-freq", 4, &b->mtc_freq},
                    {"--cpuid-0x15.eax", 32, &b->cpuid_15_eax},
                    {"--cpuid-0x15.ebx", 32, &b->cpuid_15_ebx}};
-    if (strcmp(word, "--pt") == 0) {
-        b->trace = tool_argument(args, word);
-        return b->trace ? -1 : args->wrong;
-    }
-    if (strcmp(word, "--simple-pt") == 0) {
-        b->folder = tool_argument(args, word);
-        return b->folder ? -1 : args->wrong;
-    }
+    if (strcmp(word, "--pt") == 0) return take_word(args, word, &b->trace);
+    if (strcmp(word, "--simple-pt") == 0)
+        return take_word(args, word, &b->folder);
+    if (strcmp(word, "--lldb") == 0) return take_word(args, word, &b->bundle);
     if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0)
         return add_file(args, b, word);
     if (strcmp(word, "--cpu-model") == 0) return parse_model(args, b, word);
@@ -127,23 +135,24 @@ static int add_code(const tool_args *args, const bare *b, const char *symfs,
 static int cannot(const tool_args *args, const char *what, const char *name,
                   const char *why)
 {
-    fprintf(stderr, "%s: %s: cannot %s: %s.\n", args->program, name, what,
-            why);
+    fprintf(stderr, "%s: ", args->program);
+    tool_print(stderr, name);
+    fprintf(stderr, ": cannot %s: %s.\n", what, why);
     return 1;
 }
 
-/* The part of a file that is seen at some addresses. */
+/* The part of a file that is seen at some addresses. `from` is what else is known
+ * of the mapping. */
 static int write_range(const tool_args *args, perfwrite *w,
-                       const perfwrite_who *who, const image *code,
-                       const image_range *r)
+                       const perfwrite_who *who, const perfwrite_map *from,
+                       const image *code, const image_range *r)
 {
     const image_section *const s = &code->sections[r->section - 1];
-    perfwrite_map map;
+    perfwrite_map map = *from;
     char *path;
     if (!s->name || (!s->data && !s->file)) return 0; /* zeros */
     path = realpath(s->name, NULL);
     if (!path) return cannot(args, "open it", s->name, strerror(errno));
-    memset(&map, 0, sizeof map);
     map.base = r->first;
     map.size = r->last - r->first + 1;
     map.offset = s->from + (r->first - s->base);
@@ -155,18 +164,29 @@ static int write_range(const tool_args *args, perfwrite *w,
     return 0;
 }
 
+static int write_ranges(const tool_args *args, perfwrite *w,
+                        const perfwrite_who *who, const perfwrite_map *from,
+                        const image *code)
+{
+    int status = 0;
+    for (size_t i = 0; i < code->space_count; i++)
+        for (size_t j = 0; j < code->spaces[i].count && status == 0; j++)
+            status = write_range(args, w, who, from, code,
+                                 image_range_of(&code->spaces[i], j));
+    return status;
+}
+
 static int write_code(const tool_args *args, perfwrite *w,
                       const perfwrite_who *who, const bare *b,
                       const char *symfs)
 {
+    perfwrite_map map;
     image code;
     int status;
+    memset(&map, 0, sizeof map);
     image_init(&code);
     status = add_code(args, b, symfs, &code);
-    for (size_t i = 0; i < code.space_count; i++)
-        for (size_t j = 0; j < code.spaces[i].count && status == 0; j++)
-            status = write_range(args, w, who, &code,
-                                 image_range_of(&code.spaces[i], j));
+    if (status == 0) status = write_ranges(args, w, who, &map, &code);
     image_free(&code);
     return status;
 }
@@ -259,18 +279,27 @@ static void describe(const tool_args *args, const bare *b,
     config->time_shift = b->nom_freq ? 26 : 0;
     config->time_mult = b->nom_freq
         ? (uint32_t) ((10u << 26) / b->nom_freq) : 1;
-    if (config->timed && !b->nom_freq)
+    if (b->lldb.timed) {
+        config->time_shift = b->lldb.time_shift;
+        config->time_mult = b->lldb.time_mult;
+        config->time_zero = b->lldb.time_zero;
+    } else if (config->timed && !b->nom_freq)
         fprintf(stderr, "%s: no --nom-freq: what it says are ns are ticks of "
                         "TSC\n", args->program);
+}
+
+static const char *name_of(const char *path)
+{
+    const char *const slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
 }
 
 static int write_bare(const tool_args *args, perfwrite *w, const bare *b,
                       const char *symfs)
 {
     static const perfwrite_who who = {1, 1, 0, 0};
-    const char *const slash = strrchr(b->trace, '/');
     int status;
-    perfwrite_comm(w, &who, slash ? slash + 1 : b->trace, 1);
+    perfwrite_comm(w, &who, name_of(b->trace), 1);
     status = write_code(args, w, &who, b, symfs);
     perfwrite_start(w, &who);
     if (status) return status;
@@ -314,13 +343,12 @@ static int write_simple(const tool_args *args, perfwrite *w, const bare *b,
     int status = 0;
     for (size_t i = 0; i < s->map_count; i++) {
         const simplept_map *const from = &s->maps[i];
-        const char *const slash = strrchr(from->name, '/');
         const perfwrite_who who = {from->pid, from->pid, 0, 0};
         perfwrite_map map;
         size_t first = 0;
         while (s->maps[first].pid != from->pid) first++;
         if (first == i)
-            perfwrite_comm(w, &who, slash ? slash + 1 : from->name, 1);
+            perfwrite_comm(w, &who, name_of(from->name), 1);
         memset(&map, 0, sizeof map);
         map.base = from->base;
         map.size = from->size ? from->size : size_of(from, symfs);
@@ -338,24 +366,187 @@ static int write_simple(const tool_args *args, perfwrite *w, const bare *b,
     return status;
 }
 
+/* ---- LLDB ---- */
+
+/* Where a file of code is: the copy in the bundle; below symfs; where it was. NULL
+ * if it is nowhere. */
+static char *find_module(const lldb_module *m, const char *symfs)
+{
+    const char *const names[] = {m->path, name_of(m->path)};
+    char *path;
+    if (m->copy && lldb_is_file(m->copy))
+        return tool_copy(m->copy, strlen(m->copy));
+    for (int i = 0; symfs && i < 2; i++) {
+        if (strstr(names[i], "..")) continue; /* out of it */
+        path = tool_join(symfs, names[i]);
+        if (!path || lldb_is_file(path)) return path;
+        free(path);
+    }
+    if (!symfs && *m->path == '/' && lldb_is_file(m->path))
+        return tool_copy(m->path, strlen(m->path));
+    return NULL;
+}
+
+static int say_not_there(const tool_args *args, const char *name)
+{
+    fprintf(stderr, "%s: not there: ", args->program);
+    tool_print(stderr, name);
+    fputs("; say where a copy is: --symfs <folder>\n", stderr);
+    return 0;
+}
+
+static int write_module(const tool_args *args, perfwrite *w,
+                        const perfwrite_who *who, const lldb_module *m,
+                        const char *symfs)
+{
+    static const char vdso[] = "[vdso]";
+    char *const path = find_module(m, symfs);
+    perfwrite_map map;
+    image code;
+    const char *why;
+    int status = 0;
+    memset(&map, 0, sizeof map);
+    if (!path && strcmp(m->path, vdso) == 0) {
+        map.base = m->base;
+        map.size = 8192;
+        map.prot = PROT_READ | PROT_EXEC;
+        map.name = vdso;
+        perfwrite_mmap(w, who, &map);
+        return 0;
+    }
+    if (!path) return say_not_there(args, m->copy ? m->copy : m->path);
+    map.build_id_size = m->build_id_size;
+    memcpy(map.build_id, m->build_id, sizeof m->build_id);
+    image_init(&code);
+    why = image_add_elf(&code, NULL, path, m->base, NULL);
+    if (!why) {
+        status = write_ranges(args, w, who, &map, &code);
+    } else {
+        fprintf(stderr, "%s: warning: failed to load ", args->program);
+        tool_print(stderr, path);
+        fprintf(stderr, ": %s.\n", why);
+    }
+    image_free(&code);
+    free(path);
+    return status;
+}
+
+/* Is it the first one of a process? Those of a process follow each other. */
+static int is_new(const lldb *l, size_t i)
+{
+    return i == 0 || l->modules[i].pid != l->modules[i - 1].pid;
+}
+
+static int write_switches(const tool_args *args, perfwrite *w, uint32_t cpu,
+                          const char *name)
+{
+    tool_range range = {NULL, 0, UINT64_MAX};
+    tool_file file = {NULL, 0};
+    lldb_switch s;
+    size_t at = 0;
+    int status;
+    range.name = tool_copy(name, strlen(name));
+    status = range.name ? tool_load(args, &range, &file) : 1;
+    free(range.name);
+    while (status == 0 && lldb_next(&file, &at, &s)) {
+        const perfwrite_who who = {s.pid, s.tid, cpu, s.time};
+        perfwrite_switch(w, &who, s.is_out, s.preempted, s.other_pid,
+                         s.other_tid);
+    }
+    free(file.data);
+    return status;
+}
+
+/* Without a clock nobody knows when a switch was. */
+static int has_switches(const lldb *l)
+{
+    for (size_t i = 0; l->timed && i < l->cpu_count; i++)
+        if (l->cpus[i].switches) return 1;
+    return 0;
+}
+
+static int write_lldb(const tool_args *args, perfwrite *w, const bare *b,
+                      const char *symfs)
+{
+    const lldb *const l = &b->lldb;
+    int status = 0;
+    for (size_t i = 0; i < l->module_count && status == 0; i++) {
+        const lldb_module *const m = &l->modules[i];
+        const perfwrite_who who = {m->pid, m->pid, 0, 0};
+        if (is_new(l, i)) perfwrite_comm(w, &who, name_of(m->path), 1);
+        status = write_module(args, w, &who, m, symfs);
+    }
+    for (size_t i = 0; i < l->thread_count && status == 0; i++) {
+        const perfwrite_who who = {l->threads[i].pid, l->threads[i].tid, 0, 0};
+        const char *comm = "";
+        for (size_t j = 0; j < l->module_count && !*comm; j++)
+            if (l->modules[j].pid == who.pid) comm = name_of(l->modules[j].path);
+        if (who.tid != who.pid) perfwrite_comm(w, &who, comm, 0);
+        if (!l->threads[i].name || l->cpu_count) continue;
+        perfwrite_start(w, &who);
+        status = write_trace(args, w, (uint32_t) i, &who, l->threads[i].name);
+    }
+    for (size_t i = 0; i < l->cpu_count && status == 0; i++) {
+        const perfwrite_who who = {0, 0, l->cpus[i].cpu, 0};
+        if (l->timed && l->cpus[i].switches)
+            status = write_switches(args, w, who.cpu, l->cpus[i].switches);
+        if (status == 0)
+            status = write_trace(args, w, who.cpu, &who, l->cpus[i].name);
+    }
+    return status;
+}
+
+/* ---- all ---- */
+
+int bare_has_process(const bare *b)
+{
+    return b->folder || (b->lldb.cpu_count && !has_switches(&b->lldb));
+}
+
+uint32_t bare_process(const bare *b, uint64_t cr3)
+{
+    return b->folder ? simplept_process(&b->simple, cr3) : b->lldb.process;
+}
+
+/* What they say of the processor and the trace. */
+static int read_all(const tool_args *args, bare *b, perfwrite_config *config)
+{
+    const lldb *const l = &b->lldb;
+    int status = 0;
+    if (b->folder) status = simplept_read(args, &b->simple, b->folder);
+    if (b->bundle) status = lldb_read(args, &b->lldb, b->bundle);
+    if (status) return status;
+    if (b->folder) use_meta(b);
+    if (b->bundle && !b->cpu.known) b->cpu = l->cpu;
+    b->described |= l->timed || l->cpu.known;
+    memset(config, 0, sizeof *config);
+    config->pt = 0x2001; /* branches; the packets of time explain themselves */
+    for (size_t i = 0; i < b->simple.ring_count; i++)
+        config->pt |= packets_of_time(b->simple.rings[i].name);
+    for (size_t i = 0; i < l->cpu_count && b->described; i++)
+        config->pt |= packets_of_time(l->cpus[i].name);
+    for (size_t i = 0; i < l->thread_count && b->described; i++)
+        if (l->threads[i].name && !l->cpu_count)
+            config->pt |= packets_of_time(l->threads[i].name);
+    if (b->trace && b->described) config->pt |= packets_of_time(b->trace);
+    config->by_cpu = b->folder || l->cpu_count;
+    config->switches = (uint8_t) has_switches(l);
+    config->kernel = l->kernel != NULL;
+    if (b->described) describe(args, b, config);
+    return 0;
+}
+
 char *bare_write(const tool_args *args, bare *b, const char *symfs)
 {
     perfwrite_config config;
     perfwrite *w;
     char *path;
-    int status = b->folder ? simplept_read(args, &b->simple, b->folder) : 0;
+    int status = read_all(args, b, &config);
     if (status) return NULL;
-    if (b->folder) use_meta(b);
-    memset(&config, 0, sizeof config);
-    config.pt = 0x2001; /* branches; the packets of time explain themselves */
-    for (size_t i = 0; i < b->simple.ring_count; i++)
-        config.pt |= packets_of_time(b->simple.rings[i].name);
-    if (b->trace && b->described) config.pt |= packets_of_time(b->trace);
-    config.by_cpu = b->folder != NULL;
-    if (b->described) describe(args, b, &config);
     path = new_file(args, &config, &w);
     if (!path) return NULL;
     status = b->folder ? write_simple(args, w, b, symfs)
+           : b->bundle ? write_lldb(args, w, b, symfs)
                        : write_bare(args, w, b, symfs);
     if (perfwrite_close(w) && status == 0)
         status = cannot(args, "write it", path, strerror(errno));
