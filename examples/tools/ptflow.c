@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
+#include "common/flow/diverge.h"
 #include "common/flow/session.h"
 #include <inttypes.h>
 #include <pthread.h>
@@ -58,6 +59,10 @@ static const char help[] =
     "  --check                   compare each instruction with what Zydis says\n"
     "                            of it.\n"
     "  --never-mark              sure is always 1. For tests.\n"
+    "  --diverge <file>          print where threads of that file and of the other\n"
+    "                            one first went different ways: the branch, its\n"
+    "                            line, and the stack.\n"
+    "  --dso <file>              ... by branches inside of this file only.\n"
     "  --threads                 print the threads, TID PID NAME, and end.\n";
 
 static const char more_help[] =
@@ -89,6 +94,8 @@ typedef struct options {
     uint8_t fields[64];
     unsigned field_count;
     const char *func;
+    const char *diverge; /* the other file; or NULL */
+    const char *dso;
     uint64_t last; /* 0: all */
     uint64_t threads; /* -j */
     uint8_t check;
@@ -930,17 +937,19 @@ static int parse_fields(const tool_args *args, const char *value, options *o)
 /* Options with an argument; 0: not one of them. */
 static int parse_argument(tool_args *args, options *o, const char *word)
 {
-    const int is_func = strcmp(word, "--func") == 0;
+    const char **const name = strcmp(word, "--func") == 0 ? &o->func
+        : strcmp(word, "--diverge") == 0 ? &o->diverge
+        : strcmp(word, "--dso") == 0 ? &o->dso : NULL;
     const char *value;
     if (strcmp(word, "--last") == 0)
         return tool_number(args, word, 24, &o->last) ? args->wrong : -1;
     if (strcmp(word, "-j") == 0)
         return tool_number(args, word, 8, &o->threads) ? args->wrong : -1;
-    if (!is_func && strcmp(word, "--fields") != 0) return 0;
+    if (!name && strcmp(word, "--fields") != 0) return 0;
     value = tool_argument(args, word);
     if (!value) return args->wrong;
-    if (!is_func) return parse_fields(args, value, o);
-    o->func = value;
+    if (!name) return parse_fields(args, value, o);
+    *name = value;
     return -1;
 }
 
@@ -974,6 +983,10 @@ static int check_options(const tool_args *args, options *o)
     if (!(o->show & ~(unsigned) (EVENT | ERRORS))
         && (!o->show || o->check))
         o->show |= INSN;
+    if (o->dso) {
+        fprintf(stderr, "%s: --dso: there is no --diverge.\n", args->program);
+        return args->wrong;
+    }
     if (o->show & INSN && o->show & BLOCK) {
         fprintf(stderr, "%s: --insn and --block: one of them.\n",
                 args->program);
@@ -1095,6 +1108,45 @@ static int run(ptflow *p)
     return p->differ ? 1 : status;
 }
 
+/* ---- --diverge ---- */
+
+/* The command line, for each session. */
+typedef struct command {
+    int argc;
+    char **argv;
+    tool_args args;
+    const char *names[2];
+} command;
+
+static int start_session(session *s, const session_config *config,
+                         unsigned which, void *context)
+{
+    static ptflow again;
+    static session_config parse;
+    command *const c = (command *) context;
+    const char *file;
+    int status;
+    parse = *config;
+    parse.option = parse_option;
+    c->args = tool_begin(c->argc, c->argv, "ptflow");
+    session_init(s, &c->args, &parse, &again);
+    status = session_parse(&c->args, s, help, more_help, &file);
+    if (status < 0) status = session_open(s, c->names[which]);
+    return status ? status : session_has_trace(s);
+}
+
+static int run_diverge(const ptflow *p, int argc, char **argv)
+{
+    command c = {argc, argv, *p->args, {p->opt.diverge, p->opt.file}};
+    const diverge_config config = {p->args, {c.names[0], c.names[1]},
+                                   p->opt.dso, start_session, &c};
+    if (p->opt.file && !p->opt.show && !p->opt.func && !p->opt.last)
+        return diverge_run(&config);
+    fprintf(stderr, "%s: --diverge: two files, and no other output.\n",
+            p->args->program);
+    return OPTIONS_WRONG;
+}
+
 int main(int argc, char **argv)
 {
     static ptflow p;
@@ -1109,8 +1161,12 @@ int main(int argc, char **argv)
     session_init(&p.session, &args, &p.config, &p);
     status = session_parse(&args, &p.session, help, more_help,
                            &p.opt.file);
-    if (status < 0) status = check_options(&args, &p.opt);
-    if (status < 0) status = run(&p);
+    if (status < 0 && p.opt.diverge) {
+        status = run_diverge(&p, argc, argv);
+    } else {
+        if (status < 0) status = check_options(&args, &p.opt);
+        if (status < 0) status = run(&p);
+    }
     for (size_t i = 0; i < p.session.task_count; i++) {
         task *const t = (task *) p.session.list[i]->user;
         if (t) free(t->ring);
