@@ -216,6 +216,15 @@ status=$?
 same "a kernel" $status
 ! grep unsure err >bad
 expect_empty "threads that are not sure" bad
+# The same without names in the file, if --kallsyms gives them; without both the
+# threads change elsewhere.
+${STRIP:-strip} -o in/bare in/vmlinux 2>err || fail_with "strip" err
+sed 's/vmlinux/bare/' in/kernel.json >in/bare.json
+printf '%s T %s\n' ffffffff81200000 here ffffffff81200010 __switch_to >kallsyms
+flow in/bare.json --fields tid,cpu,ip,symoff --kallsyms kallsyms
+same "--kallsyms" $?
+flow in/bare.json --fields tid,cpu,ip,symoff
+cmp -s got want && fail "there are no names" || pass
 # At the address of the schema, where none is given.
 sed 's/, "loadAddress": [^}]*//' in/kernel.json >in/x.json
 packets "$header $ends $(echo "$enter" | sed 's/20/00/') $stop" >in/kernel.pt

@@ -89,7 +89,8 @@ for file in "$traces"/*/image.map; do
 done
 # What simple-pt recorded, beside DIR: its ring, its lines, and of all that ran
 # the program. ptxed goes on at a PSB after missing code, perf and ptflow at an
-# IP: all that ptxed gives is among that, in order.
+# IP: all that ptxed gives is among that, in order. What comes after missing code is
+# at an IP that a packet says since: no return goes to a call of before.
 for folder in "$traces"/../real/simplept-*/; do
     [ -e "$folder/trace.pt.xz" ] || continue
     case=$(basename "$folder")
@@ -97,22 +98,46 @@ for folder in "$traces"/../real/simplept-*/; do
     xz -dc "$folder/trace.pt.xz" >"$tmp/$case/ptout.0"
     cp "$folder/sideband" "$tmp/$case/ptout.sideband"
     cp "$folder/b.elf" "$tmp/$case/files/b"
-    flow --fields time,ip --simple-pt "$tmp/$case" \
-        --symfs "$tmp/$case/files" >"$tmp/got"
+    flow --insn --errors --fields time,ip,offset,kind --simple-pt \
+        "$tmp/$case" --symfs "$tmp/$case/files" >"$tmp/got"
     cp "$tmp/err" "$tmp/said"
     [ "$(grep -c 'say where' "$tmp/said")" -eq 1 ] && pass ||
         fail_with "$case: which libraries are not there" "$tmp/said"
     base=$(sed -n 's/^[^m][^ ]* [^ ]* [^ ]* \([^ ]*\) .*b$/\1/p' \
         "$folder/sideband")
-    timeout 300 "$build/ptxed" --cpu 6/151/2 --pt "$tmp/$case/ptout.0" \
+    timeout 900 "$build/ptxed" --cpu 6/151/2 --pt "$tmp/$case/ptout.0" \
         --raw "$tmp/$case/files/b:0x1000:0x$base" 2>"$tmp/err" |
         sed -n 's/^0*\([0-9a-f]*\)  .*/\1/p' >"$tmp/want"
     awk -v want="$tmp/want" 'BEGIN {left = getline next_ip <want}
-        {timed += $1 > 0}
+        $4 == "no" {next} # code
+        {count++; timed += $1 > 0}
         left > 0 && $2 == next_ip {among++; left = getline next_ip <want}
-        END {print NR, among, left, NR - timed}' "$tmp/got" >"$tmp/n"
+        END {print count, among, left, count - timed}' "$tmp/got" >"$tmp/n"
     [ "$(cat "$tmp/n")" = "20972003 17983187 0 0" ] && pass ||
         fail_with "$case: instructions, ptxed's among them, ptxed's left, untimed" \
+            "$tmp/n"
+    timeout 300 "$build/ptdump" --lastip --no-pad "$tmp/$case/ptout.0" \
+        2>"$tmp/err" | awk '$2 ~ /^(tip|tip.pge|fup)$/ && $(NF - 1) == "ip" {
+            print $1, $NF}' | sed 's/^0*//; s/ 0*/ /' >"$tmp/ips"
+    awk 'function number(hex,  i, n) {
+            for (i = n = 0; i < length(hex); i++)
+                n = 16 * n + index("123456789abcdef", substr(hex, i + 1, 1))
+            return n
+        }
+        FILENAME ~ /ips$/ {at[++packets] = number($1); ip[packets] = $2; next}
+        $4 == "no" {if (!since) {since = number($3); losses++}; next}
+        since {
+            end = number($3)
+            while (k < packets && at[k + 1] < since) k++
+            for (i = k + 1; i <= packets && at[i] <= end; i++)
+                if (ip[i] == $2) break
+            if (i > packets || at[i] > end) print "after", since, "at", $2
+            else said++
+            since = 0
+        }
+        END {print losses, said}' "$tmp/ips" "$tmp/got" >"$tmp/n"
+    [ "$(cat "$tmp/n")" = "91 91" ] && pass ||
+        fail_with "$case: gaps of code, those that end where a packet says" \
             "$tmp/n"
 done
 
