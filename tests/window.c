@@ -15,6 +15,8 @@ static perfdata_queue queue;
 static perfdata_queues queues;
 static uint8_t got[1 << 20];
 static unsigned gaps;
+static window_span spans[8];
+static size_t span_count;
 
 int perffile_read(const perffile *f, uint64_t offset, uint8_t *buffer,
                   size_t size)
@@ -129,6 +131,76 @@ TEST(gaps_stay)
     window_close(&w);
 }
 
+static int is_in_span(uint64_t offset)
+{
+    for (size_t i = 0; i < span_count; i++)
+        if (offset >= spans[i].from && offset < spans[i].to) return 1;
+    return 0;
+}
+
+/* Parts of a stream of random pieces, some with gaps before them: bytes, offsets
+ * and positions are those of the whole. */
+TEST(parts_are_those_of_the_whole)
+{
+    static uint8_t bytes[300000], whole[300100];
+    static uint64_t positions[300100];
+    for (unsigned turn = 0; turn < 100; turn++) {
+        const size_t size = 1000 + dice(turn % 4 ? 20000 : 290000);
+        size_t at = 0, all = 0;
+        window w;
+        begin();
+        make(bytes, size);
+        while (at < size && queue.count < PIECES) {
+            size_t n = queue.count == PIECES - 1 ? size : 1 + dice(20000);
+            const uint32_t gap = dice(3) ? 0 : PERFDATA_AUX_TRUNCATED;
+            if (n > size - at) n = size - at;
+            if (gap && queue.count) whole[all++] = 0;
+            for (size_t i = 0; i < n; i++) {
+                positions[all] = file_size + 1000 + i;
+                whole[all++] = bytes[at + i];
+            }
+            add(bytes + at, n, gap);
+            at += n;
+        }
+        span_count = 0;
+        for (uint64_t from = dice(2) * dice(3000); span_count < 8
+             && from < all; span_count++) {
+            while (from && from < all && !whole[from]) from++;
+            if (from == all) break;
+            spans[span_count].from = from;
+            from += 1 + dice((uint32_t) all / 4);
+            spans[span_count].to = dice(9) ? from : UINT64_MAX;
+            from = dice(9) ? from + 1 + dice(2000) : all;
+            if (spans[span_count].to == UINT64_MAX) from = all;
+        }
+        CHECK_EQ(window_open(&w, NULL, &queues, 0), 0);
+        window_only(&w, spans, span_count);
+        for (uint64_t seen = w.trace.offset, now; w.trace.open;) {
+            window_more(&w, seen);
+            now = w.trace.offset;
+            for (uint32_t i = 0; i < w.trace.count; i++) {
+                const ipt_segment *const s = &w.trace.seg[i];
+                for (size_t j = 0; !s->data && j < s->size; j++)
+                    CHECK(!whole[now + j] || !is_in_span(now + j));
+                for (size_t j = 0; s->data && j < s->size; j++) {
+                    CHECK(is_in_span(now + j));
+                    CHECK_EQ(s->data[j], whole[now + j]);
+                    if (now + j >= seen && j % 61 == 0)
+                        CHECK_EQ(window_position(&w, now + j),
+                                 positions[now + j]);
+                }
+                now += s->size;
+            }
+            seen = now;
+            if (!w.trace.open)
+                CHECK_EQ(now, span_count == 0 ? 0
+                         : spans[span_count - 1].to < all
+                             ? spans[span_count - 1].to : all);
+        }
+        window_close(&w);
+    }
+}
+
 TEST(snapshots_that_overlap_are_joined)
 {
     static uint8_t bytes[60000];
@@ -187,6 +259,7 @@ int main(void)
 {
     RUN(pieces_are_joined);
     RUN(gaps_stay);
+    RUN(parts_are_those_of_the_whole);
     RUN(snapshots_that_overlap_are_joined);
     RUN(snapshots_apart_are_not);
     RUN(a_read_that_fails_ends_it);

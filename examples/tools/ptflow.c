@@ -123,6 +123,7 @@ typedef struct line {
     uint8_t mode;
     uint8_t what; /* INSN, ... */
     uint8_t has_to;
+    uint8_t is_deeper; /* than `depth`, or may be */
 } line;
 
 /* What is kept of a thread. */
@@ -131,6 +132,7 @@ typedef struct task {
     uint8_t has_from;
     line from;           /* a branch whose target comes next */
     uint16_t depth;      /* of calls */
+    uint8_t is_deeper;   /* ... or more: what is before is not decoded */
     line *ring;          /* --last */
     uint64_t put;        /* lines so far */
 } task;
@@ -354,6 +356,7 @@ static task *task_of(ptflow *p, session_task *of)
         t->ring = (line *) calloc((size_t) p->opt.last, sizeof *t->ring);
     if (!t || (p->opt.last && !t->ring)) out_of_memory(p);
     t->of = of;
+    t->is_deeper = p->session.threads.skips;
     of->user = t;
     return t;
 }
@@ -448,6 +451,7 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
         break;
     case F_TIME: put_time(p, t, l->who.tsc); break;
     case F_IP:
+        if (l->what == CALL && l->is_deeper) put_char(t, '?');
         for (unsigned i = 0; l->what == CALL && i < l->depth && i < 64; i++)
             put_text(t, "  ");
         put_hex(t, l->ip);
@@ -556,7 +560,10 @@ static void put_object(ptflow *p, text *t, const line *l)
     put_quoted(t, names[type]);
     if (l->what == CALL) {
         put_plain(t, ",\"depth\":");
-        put_number(t, l->depth);
+        if (l->is_deeper)
+            put_plain(t, "null");
+        else
+            put_number(t, l->depth);
     }
     for (unsigned i = 0; i < p->opt.field_count; i++) {
         make_room(p, t);
@@ -677,22 +684,20 @@ static void print_line(ptflow *p, const line *l)
 
 /* ---- which lines ---- */
 
-/* Is a place in the part that is asked for? */
-static int is_wanted(ptflow *p, const task *t, const line *l)
+/* Is it in a function that is asked for? */
+static int is_chosen(ptflow *p, const line *l)
 {
-    if (p->opt.func) {
-        const int is = functions_chosen(&p->session.functions, &p->chosen,
-                                        l->function);
-        if (is < 0) out_of_memory(p);
-        if (!is) return 0;
-    }
-    return session_wants(&p->session, t->of, &l->who);
+    const int is = functions_chosen(&p->session.functions, &p->chosen,
+                                    l->function);
+    if (is < 0) out_of_memory(p);
+    return is;
 }
 
 static void put_line(ptflow *p, task *t, line *l)
 {
+    if (!session_wants(&p->session, t->of, &l->who)) return;
     if (p->opt.symbols) name_line(p, l);
-    if (!is_wanted(p, t, l)) return;
+    if (p->opt.func && !is_chosen(p, l)) return;
     l->comm = t->of->comm;
     if (p->opt.last)
         t->ring[t->put++ % p->opt.last] = *l;
@@ -744,6 +749,7 @@ static void show_calls(task *t, line *l)
         l->what = CALL;
         if (!call && t->depth) t->depth--;
         l->depth = t->depth;
+        l->is_deeper = t->is_deeper;
         if (call && t->depth < UINT16_MAX) t->depth++;
         t->from = *l;
         t->has_from = 1;
@@ -850,6 +856,7 @@ static void on_flow(session *s, session_task *of, const threads_who *who,
     const unsigned show = p->opt.show;
     task *const t = task_of(p, of);
     line l;
+    if (!(show & (BRANCH | CALL)) && !session_wants(s, of, who)) return;
     memset(&l, 0, sizeof l);
     l.who = *who;
     l.ip = b->ip;
@@ -904,6 +911,7 @@ static void on_lost(session *s, session_task *of, const threads_who *who,
     line l;
     t->has_from = 0;
     t->depth = 0;
+    t->is_deeper = 0;
     if (!(p->opt.show & ERRORS)) return;
     memset(&l, 0, sizeof l);
     l.who = *who;

@@ -94,6 +94,16 @@ static int parse_time(const tool_args *args, const char *value, session *s)
     return ok ? -1 : tool_bad_argument(args, "--time", value);
 }
 
+static int parse_lead(const tool_args *args, const char *value, session *s)
+{
+    const char *at = value;
+    uint64_t n = UINT32_MAX;
+    if (strcmp(value, "all") != 0 && (!tool_scan(&at, &n) || *at || n >> 31))
+        return tool_bad_argument(args, "--stack-before", value);
+    s->lead = (uint32_t) n;
+    return -1;
+}
+
 static int use_debuginfod(const tool_args *args, session *s)
 {
     const char *const why = debuginfod_start();
@@ -109,7 +119,7 @@ static int use_debuginfod(const tool_args *args, session *s)
 static int follow(tool_args *args, session *s, const char *word)
 {
     static const char *const names[] = {"--tid", "--pid", "--cpu", "--time",
-                                        "--comm"};
+                                        "--stack-before", "--comm"};
     const char *value;
     unsigned i = 0;
     if (strcmp(word, "--quiet") == 0) {
@@ -129,8 +139,8 @@ static int follow(tool_args *args, session *s, const char *word)
         return -1;
     }
     if (strcmp(word, "--debuginfod") == 0) return use_debuginfod(args, s);
-    while (i < 5 && strcmp(word, names[i]) != 0) i++;
-    if (i == 5) {
+    while (i < 6 && strcmp(word, names[i]) != 0) i++;
+    if (i == 6) {
         const int status = bare_option(args, &s->bare, word);
         return status ? status : spaces_option(args, &s->spaces, word);
     }
@@ -141,6 +151,7 @@ static int follow(tool_args *args, session *s, const char *word)
     case 1: return parse_numbers(args, word, value, &s->pids);
     case 2: return parse_numbers(args, word, value, &s->cpus);
     case 3: return parse_time(args, value, s);
+    case 4: return parse_lead(args, value, s);
     default: s->comm = value; return -1;
     }
 }
@@ -151,7 +162,10 @@ static const char session_help[] =
     "  --comm <name>             threads with this name only.\n"
     "  --cpu <n>,...             these cpus only.\n"
     "  --time <a>,<b>            from a to b, seconds as ptflow prints them;\n"
-    "                            either may be missing.\n"
+    "                            either may be missing. What is before it is\n"
+    "                            not decoded, so that callers are not known.\n"
+    "  --stack-before <n>        with --time, decode from n PSBs further back, or\n"
+    "                            all: the callers that are then known are.\n"
     "  --raw-times               times as they are in the trace. Else those of a\n"
     "                            thread do not go back.\n"
     "  --no-demangle             names of functions as the linker has them.\n"
@@ -533,6 +547,9 @@ static void configure(session *s)
     c->never_mark = from->never_mark;
     c->raw_times = s->raw_times;
     c->is_bare = s->spaces.is_bare;
+    c->from = s->from;
+    c->to = s->to;
+    c->lead = s->lead;
     s->always = s->cpus.count == 0 && s->from == 0 && s->to == UINT64_MAX;
 }
 
@@ -702,8 +719,10 @@ static void print_losses(session *s)
 {
     const spaces_losses *const l = &s->spaces.losses;
     if (!s->quiet)
-        fprintf(stderr, "%s: %" PRIu64 " instruction%s, %" PRIu32 " queue%s\n",
-                s->args->program, s->threads.instructions,
+        fprintf(stderr, "%s: %s%" PRIu64 " instruction%s, %" PRIu32 " queue%s\n",
+                s->args->program,
+                s->threads.windowed ? "in this time only: " : "",
+                s->threads.instructions,
                 TOOL_S(s->threads.instructions),
                 s->threads.queues.queue_count,
                 TOOL_S(s->threads.queues.queue_count));

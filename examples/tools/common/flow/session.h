@@ -123,6 +123,7 @@ struct session {
     const char *comm;
     uint64_t from;         /* ns */
     uint64_t to;
+    uint32_t lead;         /* --stack-before, as threads_config.lead */
     uint64_t first_record; /* ns; UINT64_MAX: none has a time */
     uint64_t last_record;
     uint64_t lost;         /* of all kinds */

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "threads.h"
 #include "align.h"
+#include "parts.h"
 #include "../code/tool.h"
 #include "../perf/window.h"
 #include <stdlib.h>
@@ -123,6 +124,7 @@ struct threads_queue_ {
     uint8_t pulling;         /* events are pending */
     uint8_t in_order;        /* the thread goes on at a known place */
     uint8_t begun;           /* there is trace before this */
+    uint8_t shown;           /* it is in the window that is asked for */
     uint8_t lost;            /* flow of any thread may be missing here */
     uint8_t flowed;          /* there was flow after the last loss, ... */
     threads_loss last_loss;  /* ... or there was none so far */
@@ -185,7 +187,7 @@ static void lose(threads *t, threads_queue_ *q, threads_loss loss,
     static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX,
                                        0, 0, 0, 0};
     static const ipt_where nowhere;
-    t->losses[loss] += count;
+    if (!q || q->shown) t->losses[loss] += count;
     if (q && count) q->last_loss = loss;
     if (q && count) q->flowed = 1;
     if (t->config.lost && (count || status))
@@ -211,6 +213,7 @@ void threads_init(threads *t, const threads_config *config)
 {
     memset(t, 0, sizeof *t);
     t->config = *config;
+    if (!t->config.to) t->config.to = UINT64_MAX;
     t->lost_tsc = NO_TIME;
 }
 
@@ -531,7 +534,8 @@ int threads_add(threads *t, const perfdata_record *r)
         break;
     case PERFDATA_LOST:
     case PERFDATA_LOST_SAMPLES:
-        t->losses[THREADS_SIDEBAND] += r->u.lost.lost;
+        if (r->sample.time >= t->config.from && r->sample.time <= t->config.to)
+            t->losses[THREADS_SIDEBAND] += r->u.lost.lost;
         if (r->u.lost.lost && r->sample.time < t->lost_tsc)
             t->lost_tsc = r->sample.time;
         break;
@@ -724,6 +728,13 @@ static void to_ticks(threads *t)
     if (t->pt[PERFDATA_PT_TIME_MULT] && t->pt[PERFDATA_PT_TIME_SHIFT] < 64)
         t->slack = 4 + 2 * (((uint64_t) 1 << t->pt[PERFDATA_PT_TIME_SHIFT])
                             / t->pt[PERFDATA_PT_TIME_MULT]);
+    t->until = NO_TIME;
+    if (t->windowed) {
+        t->since = to_tsc(t, t->config.from);
+        t->since -= t->slack < t->since ? t->slack : t->since;
+        if (t->config.to != UINT64_MAX)
+            t->until = to_tsc(t, t->config.to) + t->slack;
+    }
     if (t->row_count)
         qsort(t->rows, t->row_count, sizeof *t->rows, compare_rows);
     if (t->run_count)
@@ -773,17 +784,20 @@ static void configure(threads *t)
         t->decoder.cpuid_15_eax = (uint32_t) t->pt[PERFDATA_PT_TSC_CTC_D];
     }
     t->cyc = (bits & t->pt[PERFDATA_PT_CYC_BIT]) != 0;
+    t->mtc = (bits & t->pt[PERFDATA_PT_MTC_BIT]) != 0;
     t->cyc_threshold = (uint32_t) t->cyc << (bits >> 19 & 15);
     if (t->cyc_threshold > 1) t->cyc_threshold /= 2;
     t->timed = t->pt[PERFDATA_PT_CAP_USER_TIME_ZERO] != 0
             && t->pt[PERFDATA_PT_TIME_MULT] != 0
             && (bits & t->pt[PERFDATA_PT_TSC_BIT]) != 0;
-    t->in_kernel = t->timed && t->config.switch_ip && event != PERFDATA_NO_EVENT
+    t->kernel = event != PERFDATA_NO_EVENT
         && !(f->config.events[event].flags & PERFDATA_ATTR_EXCLUDE_KERNEL);
+    t->in_kernel = t->timed && t->config.switch_ip && t->kernel;
+    t->windowed = t->timed && (t->config.from || t->config.to != UINT64_MAX);
     if (t->in_kernel) /* so that a block begins there */
         t->decoder.flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
     t->coarse = t->timed && !is_of_threads(t) && !t->cyc
-             && !(bits & t->pt[PERFDATA_PT_MTC_BIT]);
+             && !t->mtc;
     if (perfdata_feature_text(f->data, PERFDATA_FEATURE_CPUID, text,
                               sizeof text) == 1
         && strncmp(text, "GenuineIntel,", 13) == 0) {
@@ -795,6 +809,14 @@ static void configure(threads *t)
                            (uint8_t) model);
     }
     if (t->filtered) t->decoder.errata |= IPT_ERRATUM_SKL014; /* or it may be */
+}
+
+/* What is lost at the end of a queue. */
+static void lose_end(threads *t, const perfdata_queue *q)
+{
+    if (q->gap_at_end & PERFDATA_AUX_TRUNCATED) t->losses[THREADS_TRUNCATED]++;
+    if (q->gap_at_end & PERFDATA_AUX_PARTIAL) t->losses[THREADS_PARTIAL]++;
+    if (q->gap_at_end & PERFDATA_AUX_COLLISION) t->losses[THREADS_COLLISION]++;
 }
 
 int threads_start(threads *t)
@@ -810,12 +832,7 @@ int threads_start(threads *t)
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         perfdata_queue *const q = &t->queues.queues[i];
         t->size += q->size;
-        if (q->gap_at_end & PERFDATA_AUX_TRUNCATED)
-            t->losses[THREADS_TRUNCATED]++;
-        if (q->gap_at_end & PERFDATA_AUX_PARTIAL)
-            t->losses[THREADS_PARTIAL]++;
-        if (q->gap_at_end & PERFDATA_AUX_COLLISION)
-            t->losses[THREADS_COLLISION]++;
+        if (!t->windowed) lose_end(t, q);
     }
     t->started = 1;
     return 0;
@@ -927,15 +944,6 @@ static int apply_early(threads *t, uint32_t pid, uint64_t hi)
 
 /* ---- decoders of blocks and of instructions ---- */
 
-/* All of a TSC of which the trace has 56 bits: what is nearest to another one.
- * 0 is none. */
-static uint64_t whole_tsc(uint64_t tsc, uint64_t near)
-{
-    const uint64_t low = (tsc - (near - TURN / 2)) & (TURN - 1);
-    if (tsc == 0) return 0;
-    return near - TURN / 2 + low;
-}
-
 static const ipt_where *where(const threads_queue_ *q)
 {
     return q->in->config.insn ? &q->decoder.insn.at : &q->decoder.blk.at;
@@ -968,7 +976,7 @@ static int next_event(threads_queue_ *q, ipt_event *event)
     const int status = q->in->config.insn
                          ? ipt_insn_event(&q->decoder.insn, event)
                          : ipt_blk_event(&q->decoder.blk, event);
-    if (status >= 0) event->tsc = whole_tsc(event->tsc, q->near);
+    if (status >= 0) event->tsc = psbs_whole(event->tsc, q->near);
     return status;
 }
 
@@ -1048,6 +1056,12 @@ static void scout_close(scout *s)
     s->open = 0;
 }
 
+static void only_part(const threads *t, uint32_t queue, window *w)
+{
+    const window_span *const part = t->parts ? &t->parts[queue] : NULL;
+    if (part && (part->from || part->to != UINT64_MAX)) window_only(w, part, 1);
+}
+
 static int scout_open(threads_queue_ *q)
 {
     scout *const s = &q->ahead;
@@ -1056,6 +1070,7 @@ static int scout_open(threads_queue_ *q)
     if (window_open(&s->trace, q->in->config.file, &q->in->queues, number))
         return 0;
     s->open = 1;
+    only_part(q->in, number, &s->trace);
     s->ended = ipt_pkt_init(&s->packets, &q->config, &s->trace.trace) < 0
             || ipt_time_init(&s->clock, &q->config) < 0;
     window_more(&s->trace, 0);
@@ -1090,7 +1105,7 @@ static uint64_t time_after(threads_queue_ *q, uint64_t offset)
             ipt_time_packet(&s->clock, &packet);
             if (s->clock.has_tsc && s->clock.tsc != before) {
                 s->offset = s->packets.at.packet_offset;
-                s->tsc = whole_tsc(s->clock.tsc, q->near);
+                s->tsc = psbs_whole(s->clock.tsc, q->near);
             }
         }
     }
@@ -1341,7 +1356,7 @@ static int is_later(threads_queue_ *q, uint64_t offset, uint64_t time)
 {
     dates_read(q->dates, offset + (offset < UINT64_MAX));
     return q->dates->count
-        && whole_tsc(q->dates->list[q->dates->first].tsc, q->near) > time;
+        && psbs_whole(q->dates->list[q->dates->first].tsc, q->near) > time;
 }
 
 /* What packets up to an offset say of the time. While tracing is off, what is
@@ -1356,7 +1371,7 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
     while (q->dates->due < offset + (uint64_t) own
            && !(until < NO_TIME && is_later(q, offset, until))
            && dates_next(q->dates, offset, own, &date)) {
-        date.tsc = whole_tsc(date.tsc, q->near);
+        date.tsc = psbs_whole(date.tsc, q->near);
         c->date(&q->who, &date, date.offset == offset, c->context);
     }
 }
@@ -1368,6 +1383,18 @@ static uint64_t said_time(const threads_queue_ *q, uint64_t tsc)
     if (!thread || tsc == 0 || q->in->config.raw_times) return tsc;
     if (tsc > thread->told) thread->told = tsc;
     return thread->told;
+}
+
+/* Is a time in the window that is asked for? */
+static void show(threads_queue_ *q, uint64_t tsc)
+{
+    const threads *const t = q->in;
+    uint64_t ns;
+    if (!t->windowed) return;
+    ns = perfdata_ns(t->pt[PERFDATA_PT_TIME_SHIFT],
+                     t->pt[PERFDATA_PT_TIME_MULT],
+                     t->pt[PERFDATA_PT_TIME_ZERO], tsc);
+    q->shown = tsc && ns >= t->config.from && ns <= t->config.to;
 }
 
 static void tell_event(threads_queue_ *q, const ipt_event *event)
@@ -2303,7 +2330,7 @@ static int take_up(threads_queue_ *q, const ipt_event *gap)
 static void end_skip(threads_queue_ *q, uint64_t offset)
 {
     if (q->skip_from >= offset) return;
-    q->in->skipped += offset - q->skip_from;
+    if (q->shown) q->in->skipped += offset - q->skip_from;
     q->skip_from = UINT64_MAX;
 }
 
@@ -2363,6 +2390,7 @@ static void pull(threads_queue_ *q)
         status = next_event(q, &event);
         if (status < 0) break;
         q->who.tsc = where(q)->valid & IPT_AT_TSC ? event.tsc : 0;
+        show(q, q->who.tsc);
         if (q->who.tsc) q->near = q->who.tsc;
         if (event.type != IPT_EVT_ENABLED) tell_event(q, &event);
         see_event(q, &event);
@@ -2455,7 +2483,7 @@ static uint64_t time_now(threads_queue_ *q)
 {
     const ipt_where *const at = where(q);
     if (!(at->valid & IPT_AT_TSC) || at->tsc == 0) return 0;
-    return q->near = whole_tsc(at->tsc, q->near);
+    return q->near = psbs_whole(at->tsc, q->near);
 }
 
 /* Is it before a time, less than half a turn away? NO_TIME: always. */
@@ -2475,7 +2503,8 @@ static void on_block(threads_queue_ *q, const ipt_block *block, uint64_t now)
         else
             catch_up(q, block, now);
     }
-    if (!q->who.sure) t->losses[THREADS_UNSURE] += block->count;
+    if (q->shown) t->instructions += block->count;
+    if (!q->who.sure && q->shown) t->losses[THREADS_UNSURE] += block->count;
     if (q->dates && q->dates->due < block->offset)
         tell_dates(q, block->offset, 0);
     if (t->config.flow) t->config.flow(&q->who, block, t->config.context);
@@ -2519,6 +2548,7 @@ static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
             now = time_now(q);
             goes_on = is_before(at, limit);
             q->who.tsc = said_time(q, now);
+            show(q, q->who.tsc);
         }
         q->who.guest = at->asid.nr;
         q->in->guest_times |= at->asid.nr && tsc;
@@ -2532,7 +2562,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
 {
     threads *const t = q->in;
     const int told = t->config.flow || t->config.insn || q->by_cpu
-                  || !q->who.sure;
+                  || !q->who.sure || t->windowed;
     const uint64_t until =
         limit > q->near && limit - q->near >= TURN / 2 ? NO_TIME : limit;
     uint64_t count = 0;
@@ -2541,7 +2571,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
         ? tell_blocks(q, until, &block, &count)
         : skip_blocks(&q->decoder.blk, until, &block, &count);
     if (count) {
-        t->instructions += count;
+        if (!told) t->instructions += count;
         q->flowed = 1;
         q->who.tsc = time_now(q);
         q->last_end = block.end_ip + block.last_size;
@@ -2626,9 +2656,8 @@ static uint64_t first_time(const threads *t, const perfdata_queue *queue)
     return time;
 }
 
-static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
+static void queue_begin(threads *t, threads_queue_ *q, uint32_t number)
 {
-    int status;
     memset(q, 0, sizeof *q);
     q->last_loss = THREADS_LOSSES;
     q->in = t;
@@ -2643,8 +2672,18 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     q->cr3 = IPT_ASID_UNKNOWN;
     q->skip_from = UINT64_MAX;
     q->near = first_time(t, q->queue);
+    q->shown = !t->windowed;
+    q->state = ENDED;
     find_runs(q);
+}
+
+static int queue_open(threads_queue_ *q)
+{
+    threads *const t = q->in;
+    const uint32_t number = q->who.queue;
+    int status;
     if (window_open(&q->trace, t->config.file, &t->queues, number)) return -1;
+    only_part(t, number, &q->trace);
     status = t->config.insn ? ipt_insn_init(&q->decoder.insn, &q->config,
                                             &q->trace.trace, &t->cache)
                             : ipt_blk_init(&q->decoder.blk, &q->config,
@@ -2668,9 +2707,23 @@ static int queue_open(threads *t, threads_queue_ *q, uint32_t number)
     return 0;
 }
 
+/* How much of a queue is decoded. */
+static uint64_t part_size(const threads *t, uint32_t queue)
+{
+    const uint64_t size = t->queues.queues[queue].size;
+    const window_span *const part = t->parts ? &t->parts[queue] : NULL;
+    if (!part) return size;
+    return (part->to < size ? part->to : size)
+         - (part->from < size ? part->from : size);
+}
+
 static void queue_close(threads_queue_ *q)
 {
-    q->in->done += q->queue->size;
+    threads *const t = q->in;
+    t->done += part_size(t, q->who.queue);
+    if (t->windowed && q->shown && !q->trace.trace.open
+        && window_end(&q->trace) >= q->queue->size)
+        lose_end(t, q->queue);
     end_skip(q, window_end(&q->trace));
     scout_close(&q->ahead);
     if (is_dated(q, UINT64_MAX)) tell_dates(q, UINT64_MAX, 0);
@@ -2755,9 +2808,34 @@ static int is_wanted(threads *t, uint32_t number)
     const int wanted = queue->cpu != UINT32_MAX || !thread || !t->config.wanted
                     || t->config.wanted(thread->pid, thread->tid,
                                         t->config.context);
-    if (!wanted) t->done += queue->size;
-    t->all[number].state = ENDED;
+    if (!wanted && !t->windowed) t->done += queue->size;
     return wanted;
+}
+
+/* What of the queues is decoded. Where it is not clear in a part whose flow it is,
+ * what came before may say it. 0, or -1 without memory. */
+static int find_parts(threads *t)
+{
+    const uint32_t count = t->queues.queue_count;
+    int clear = 1;
+    if (!t->windowed) return 0;
+    t->parts = (window_span *) calloc((size_t) count + 1, sizeof *t->parts);
+    if (!t->parts) return -1;
+    for (uint32_t i = 0; i < count; i++) {
+        const threads_queue_ *const q = &t->all[i];
+        const int found = q->in ? parts_find(t, i, q->near, q->run, q->run_end,
+                                             &t->parts[i]) : 1;
+        if (found < 0) return -1;
+        clear &= found;
+    }
+    t->size = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        if (!clear && t->all[i].by_cpu) t->parts[i].from = 0;
+        if (!t->all[i].in) continue;
+        t->skips |= t->parts[i].from != 0;
+        t->size += part_size(t, i);
+    }
+    return 0;
 }
 
 /* Let queue `i` go on. If that made plans, the turns of all queues are noted
@@ -2777,7 +2855,12 @@ static int run_timed(threads *t)
 {
     unsigned steps = 0;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
-        if (is_wanted(t, i) && queue_open(t, &t->all[i], i)) return -1;
+        t->all[i].state = ENDED;
+        if (is_wanted(t, i)) queue_begin(t, &t->all[i], i);
+    }
+    if (find_parts(t)) return -1;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        if (t->all[i].in && queue_open(&t->all[i])) return -1;
         note_turn(t, i);
     }
     while (!t->stopped) {
@@ -2804,8 +2887,10 @@ static int run_timeless(threads *t)
 {
     for (uint32_t i = 0; i < t->queues.queue_count && !t->stopped; i++) {
         threads_queue_ *const q = &t->all[i];
+        q->state = ENDED;
         if (!is_wanted(t, i)) continue;
-        if (queue_open(t, q, i)) return -1;
+        queue_begin(t, q, i);
+        if (queue_open(q)) return -1;
         while (q->state != ENDED && !t->stopped) {
             step(q, NO_TIME);
             report(t);
@@ -2896,9 +2981,11 @@ int threads_run(threads *t)
         if (t->all[i].trace.bytes) queue_close(&t->all[i]);
     free(t->all);
     free(t->turns);
+    free(t->parts);
     free(memory);
     align_free(t->aligner);
     t->all = NULL;
     t->turns = NULL;
+    t->parts = NULL;
     return status < 0 || t->no_memory ? -1 : t->stopped;
 }

@@ -34,6 +34,7 @@
 #include "dates.h"
 #include "ipt.h"
 #include "../perf/perffile.h"
+#include "../perf/window.h"
 #include "pids.h"
 
 /* Kinds of loss; each is counted for itself. */
@@ -110,6 +111,10 @@ typedef struct threads_config {
     uint8_t is_bare; /* mappings are of guests, too */
     uint8_t raw_times;  /* 0: a thread's times do not go back, though those of
                            the trace do: an estimate was too late */
+    uint64_t from;      /* ns; what is before that or after `to` is not asked */
+    uint64_t to;        /* ... for: what is decoded of it need not be all, and is
+                           not counted; 0 and UINT64_MAX, or both 0: all is */
+    uint32_t lead;      /* PSBs that are decoded before it; UINT32_MAX: all */
 } threads_config;
 
 /* What a record of a switch says: from `tsc` on, another thread has the cpu. */
@@ -202,7 +207,11 @@ typedef struct threads {
     uint8_t in_kernel;    /* a thread changes at switch_ip */
     uint8_t filtered;     /* flow leaves what is traced, and comes back */
     uint8_t timed;
+    uint8_t kernel;       /* is traced */
+    uint8_t windowed;     /* see threads_config.from */
+    uint8_t skips;        /* there is trace before what is decoded */
     uint8_t cyc;
+    uint8_t mtc;
     uint8_t coarse;       /* by cpu, and TSC is all: at which of its stops a
                              thread was switched is not known */
     uint8_t from_exec;    /* there is no trace of threads before an exec */
@@ -210,6 +219,8 @@ typedef struct threads {
     uint8_t stopped;      /* by progress, or ... */
     uint8_t no_memory;
     uint64_t slack;       /* what a ns is, in ticks, and a little */
+    uint64_t since;       /* config.from and to, in ticks */
+    uint64_t until;
     uint64_t lost_tsc;    /* records were lost from here on */
     threads_run_ *runs;   /* sorted by cpu, then time */
     size_t run_count, run_max;
@@ -229,6 +240,7 @@ typedef struct threads {
     threads_places_ shared[THREADS_SHARED_];
     threads_queue_ *all;
     threads_turn_ *turns; /* of each of them */
+    window_span *parts;   /* ... what is decoded; NULL: all */
     uint64_t plans;       /* that were made of what all do */
     pids cpus;             /* those that switched */
     ipt_cache cache;

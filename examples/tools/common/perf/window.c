@@ -116,6 +116,7 @@ int window_open(window *w, const perffile *file, const perfdata_queues *queues,
     w->file = file;
     w->pieces = queues->pieces + queues->queues[queue].first;
     w->count = queues->queues[queue].count;
+    w->span_count = 1;
     w->trace.seg = w->segs;
     w->trace.open = 1;
     w->bytes = (uint8_t *) malloc(WINDOW_ROOM);
@@ -163,24 +164,79 @@ uint64_t window_end(const window *w)
     return end;
 }
 
-static void add_gap(window *w, uint32_t why)
+static void add_gap(window *w, uint32_t why, uint64_t size)
 {
     w->segs[w->seg_count].data = NULL;
-    w->segs[w->seg_count++].size = 1;
+    w->segs[w->seg_count++].size = size < SIZE_MAX ? (size_t) size : SIZE_MAX;
     w->gap[w->gaps++ % WINDOW_MARKS] = why;
 }
 
+/* The piece is in the stream, where this ends. */
 static void add_mark(window *w)
 {
     window_mark *const mark = &w->marks[w->mark_count++ % WINDOW_MARKS];
     mark->offset = window_end(w) - w->from;
     mark->position = w->pieces[w->next].position;
+    w->entered = 1;
+}
+
+/* The next piece. */
+static void go_on(window *w)
+{
+    w->base += w->pieces[w->next].size;
+    w->entered = 0;
+    if (++w->next == w->count) return;
+    w->base += w->pieces[w->next].gap != 0;
+}
+
+/* Go to a place in the stream. */
+static void go_to(window *w, uint64_t offset)
+{
+    while (w->next < w->count
+           && offset >= w->base + w->pieces[w->next].size)
+        go_on(w);
+    if (w->next == w->count) return;
+    w->from = offset > w->base ? offset - w->base : 0;
+    w->to = w->pieces[w->next].size;
+}
+
+/* Go to the next span. */
+static void next_span(window *w)
+{
+    const uint64_t now = w->base + w->from;
+    if (++w->span == w->span_count) {
+        w->next = w->count;
+        return;
+    }
+    go_to(w, w->spans[w->span].from);
+    if (w->next == w->count) return;
+    add_gap(w, WINDOW_SKIPPED, w->base + w->from - now);
+    add_mark(w);
+}
+
+void window_only(window *w, const window_span *spans, size_t count)
+{
+    w->spans = spans;
+    w->span_count = count;
+    if (count)
+        go_to(w, spans->from);
+    else
+        w->next = w->count;
+    w->trace.offset = w->base + w->from;
+    if (w->next < w->count) add_mark(w);
+}
+
+static uint64_t span_end(const window *w)
+{
+    return w->spans ? w->spans[w->span].to : UINT64_MAX;
 }
 
 /* Read more of the piece. */
 static size_t read_piece(window *w, size_t used, size_t most)
 {
-    const uint64_t left = w->to - w->from;
+    const uint64_t now = w->base + w->from;
+    const uint64_t end = span_end(w) > now ? span_end(w) - now : 0;
+    const uint64_t left = end < w->to - w->from ? end : w->to - w->from;
     const size_t room = most - used;
     const size_t size = left < room ? (size_t) left : room;
     ipt_segment *seg = &w->segs[w->seg_count];
@@ -209,13 +265,18 @@ static void fill(window *w, size_t used, size_t most)
            && w->seg_count + 2 < WINDOW_SEGS) {
         const uint32_t gap = w->pieces[w->next].gap;
         const int joins = gap == PERFDATA_GAP_SNAPSHOT && w->from;
-        if (w->mark_count == w->next) {
-            if (gap && w->next && !joins) add_gap(w, gap);
+        if (!w->entered) {
+            if (gap && w->next && !joins) add_gap(w, gap, 1);
             add_mark(w);
         }
         used += read_piece(w, used, most);
+        if (w->base + w->from >= span_end(w)) {
+            next_span(w);
+            continue;
+        }
         if (w->from < w->to) break;
-        if (++w->next < w->count) enter(w);
+        go_on(w);
+        if (w->next < w->count) enter(w);
     }
     w->used = used;
     w->trace.count = w->seg_count;

@@ -6,7 +6,8 @@
  *     if (status == IPT_MORE) window_more(&w, decoder.at.release);
  *
  * Pieces without a gap between them are one stream. Snapshots that overlap are
- * joined: what the later one repeats is left out.
+ * joined: what the later one repeats is left out. Between pieces with a gap, the
+ * stream has one byte, which nobody knows.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef WINDOW_H
@@ -25,6 +26,14 @@ typedef struct window_mark {
     uint64_t position; /* as AUX records have it */
 } window_mark;
 
+/* A part of the stream. */
+typedef struct window_span {
+    uint64_t from;
+    uint64_t to;
+} window_span;
+
+#define WINDOW_SKIPPED ((uint32_t) 1 << 31) /* window_gap: between two spans */
+
 typedef struct window {
     ipt_trace trace; /* for a decoder; open until all was read */
     uint64_t done;   /* bytes read, and left out */
@@ -39,7 +48,12 @@ typedef struct window {
     size_t used;     /* of bytes */
     uint64_t from;   /* in it */
     uint64_t to;     /* its end, without what perf appended */
+    uint64_t base;   /* where it begins in the stream */
+    const window_span *spans; /* NULL: all of the stream */
+    size_t span;     /* the one that is read now, of ... */
+    size_t span_count;
     uint8_t failed;  /* a read did */
+    uint8_t entered; /* the piece is in the stream */
     uint32_t mark_count;
     uint32_t gap[WINDOW_MARKS];
     window_mark marks[WINDOW_MARKS];
@@ -51,6 +65,11 @@ typedef struct window {
 int window_open(window *w, const perffile *file, const perfdata_queues *queues,
                 uint32_t queue);
 void window_close(window *w);
+
+/* Read these parts of the stream only, which are in order and apart from each
+ * other; what is between two of them is a gap. Offsets stay. For queues without
+ * snapshots; before window_more. They have to stay. */
+void window_only(window *w, const window_span *spans, size_t count);
 
 /* Read on; what a decoder no longer needs, below `release`, goes. */
 void window_more(window *w, uint64_t release);

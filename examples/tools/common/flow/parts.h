@@ -1,0 +1,21 @@
+/* parts.h: which parts of the trace of a queue have to be decoded for a window
+ * in time.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef PARTS_H
+#define PARTS_H
+#include "../perf/psbs.h"
+#include "threads.h"
+
+/* PSBs before the last one that is not later than the window, and after it: an
+ * estimate of time may be late, and the length of a cycle is known when one has
+ * been measured. */
+#define PARTS_LEAD 2u
+
+/* Find the part of a queue, whose runs are run .. run_end, for what threads.config
+ * says is shown. part->from 0: from the beginning; to UINT64_MAX: to the end. 1:
+ * whose flow it is, is known there by itself; 0: not. -1 without memory. */
+int parts_find(const threads *t, uint32_t queue, uint64_t near, size_t run,
+               size_t run_end, window_span *part);
+
+#endif /* PARTS_H */

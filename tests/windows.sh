@@ -1,0 +1,125 @@
+#!/bin/sh
+# windows.sh: what ptflow shows of a window in time is what it shows of the whole,
+# filtered, though it decodes little else.
+
+. "$(dirname "$0")/check/lib.sh"
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
+CC=${CC:-cc}
+
+# record OPTION...
+record() {
+    file=$tmp/data
+    alone "$build/ptrecord" --quiet -o "$tmp/log" --perf-data "$file" "$@" \
+        >"$tmp/said" 2>&1
+}
+
+# lines WINDOW OPTION...: of $file, thread by thread; with the table of losses.
+lines() {
+    "$build/ptflow" "$@" "$file" 2>"$tmp/losses" >"$tmp/lines"
+    sed 's/"depth":[^,]*,//' "$tmp/lines" | sort -s -n -k 1,1
+    sed 's/[0-9]* queue.*//' "$tmp/losses"
+}
+
+# window NAME FROM PART OPTION...: of all lines the one where it begins, and which
+# part of them it has, in thousandths.
+window() {
+    name=$1 from=$2 part=$3
+    shift 3
+    at=$(awk -v from="$from" -v part="$part" '{all[NR] = $1}
+        END {print all[int(NR * from / 1000) + 1] "," \
+            all[int(NR * (from + part) / 1000) + 1]}' "$tmp/times")
+    lines --time "$at" "$@" >"$tmp/got"
+    lines --time "$at" --stack-before all "$@" >"$tmp/want"
+    diff "$tmp/want" "$tmp/got" >"$tmp/differ" && [ -s "$tmp/got" ] && pass ||
+        fail_with "$name: $at $*" "$tmp/differ"
+}
+
+list_times() {
+    "$build/ptflow" --quiet --fields time "$file" | sort -u >"$tmp/times"
+}
+
+INSN=tid,pid,cpu,time,ip,size,kind,comm,symoff,queue,offset,sure
+
+# The lines of a window are those of all, whose time is in it.
+filtered() {
+    window whole 500 20 --fields "$INSN"
+    "$build/ptflow" --quiet --fields "$INSN" "$file" |
+        awk -v from="${at%,*}" -v to="${at#*,}" '$4 >= from && $4 <= to' |
+        sort -s -n -k 1,1 >"$tmp/want"
+    "$build/ptflow" --quiet --fields "$INSN" --time "$at" "$file" |
+        sort -s -n -k 1,1 | cmp -s - "$tmp/want" && pass ||
+        fail "of all lines, those of $at"
+}
+
+# A late window begins late: nobody knows who called.
+late() {
+    window late 900 20 --call --json --fields tid,time,ip,to,kind
+    "$build/ptflow" --quiet --call --json --time "$at" "$file" |
+        grep -q '"depth":null' && pass || fail "callers are known"
+    "$build/ptflow" --quiet --call --json --stack-before all --time "$at" \
+        "$file" | grep -q '"depth":null' && fail "callers are not known" || pass
+    "$build/ptflow" --quiet --call --fields ip --time "$at" "$file" |
+        grep -qv '^? *[0-9a-f]*$' && fail "depths are shown" || pass
+}
+
+some() {
+    for from in 13 127 248 333 421 587 635 702 849 967; do
+        window "$1" $from 5 --fields "$INSN"
+        window "$1" $from 9 --block --fields tid,pid,cpu,time,ip,count,sure,offset
+        window "$1" $from 7 --branch --fields tid,cpu,time,ip,to,kind,offset
+        window "$1" $from 20 --event --fields tid,cpu,time,ip,to,kind,offset
+        window "$1" $from 20 --call --json --fields tid,cpu,time,ip,to,kind
+    done
+}
+
+all() {
+    for clock in tsc mtc cyc "cyc --cyc-threshold 64"; do
+        for cpus in 0 1 2; do
+            # shellcheck disable=SC2086 # words
+            record --psb-period 200 --time $clock --cpus $cpus -- "$tmp/tree"
+            list_times
+            some "$clock, $cpus cpus"
+        done
+    done
+}
+
+# seconds COMMAND...: of the processor.
+seconds() {
+    bash -c 'TIMEFORMAT="%U %S"; time "$@" >"$0" 2>&1' "$tmp/out" "$@" 2>&1 |
+        awk '{print $1 + $2}'
+}
+
+# A microsecond of 200 MB.
+long() {
+    record --time cyc --max 500000 -- ls -l /usr/lib
+    list_times
+    size=$(wc -c <"$file")
+    # shellcheck disable=SC2086 # flags
+    $CC -std=c99 $WARN -O2 -I. -o "$tmp/long" tests/truth/long.c &&
+        "$tmp/long" $((200000000 / size + 1)) "$file" "$tmp/big" ||
+        { fail "no long recording"; return; }
+    file=$tmp/big
+    from=$(awk '{all[NR] = $1} END {print all[int(NR / 2)]}' "$tmp/times")
+    from=${from%???}
+    part=$(seconds "$build/ptflow" --time "${from}000,${from}999" "$file")
+    grep -q " $from" "$tmp/out" || fail "nothing in 1 us"
+    whole=$(seconds "$build/ptflow" --errors "$file")
+    echo "1 us: $part s; all: $whole s" >"$tmp/row"
+    echo "$part $whole" | awk '{exit !($1 * 50 < $2)}' && pass ||
+        fail_with "a microsecond takes too long" "$tmp/row"
+    [ -z "$VERBOSE" ] || cat "$tmp/row"
+}
+
+cd "$root" || exit 2
+$CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
+    tests/programs/tree.c || exit 2
+if record --psb-period 200 --time cyc --cpus 2 -- "$tmp/tree"; then
+    list_times
+    filtered
+    late
+    rest 600 all
+    rest 1 long
+else
+    skip "windows: no ptrace here"
+fi
+report
