@@ -1,5 +1,5 @@
 #!/bin/sh
-# diverge.sh: ptflow --diverge: two runs of a program, under
+# diverge.sh: ptflow --diverge and ptprof --diff: two runs of a program, under
 # address space randomization.
 
 . "$(dirname "$0")/check/lib.sh"
@@ -42,6 +42,53 @@ diverge 2 --dso program "$tmp/a.data"
 grep -q 'there is no --diverge' "$tmp/err" && pass || fail_with "--dso" "$tmp/err"
 diverge 1 --diverge "$tmp/none" "$tmp/a.data"
 grep -q 'none: No such file' "$tmp/err" && pass || fail_with "no file" "$tmp/err"
+
+# ---- functions ----
+
+prof() {
+    timeout 300 "$build/ptprof" --quiet "$@"
+}
+
+# told FILE: FUNCTION INSTRUCTIONS CALLS, as other views have them.
+told() {
+    prof --folded --by insn "$1" | awk '{
+            n = $NF; sub(/ [0-9]*$/, ""); sub(/.*;/, ""); gsub(/ /, "_")
+            sum[$0] += n}
+        END {for (f in sum) print f, sum[f], 0}'
+    prof --flat --min 0 --by insn "$1" |
+        awk 'NR > 1 {calls = $4; $1 = $2 = $3 = $4 = ""; sub(/^ */, "")
+            gsub(/ /, "_"); print $0, 0, calls}'
+}
+
+# changes WHAT BEFORE AFTER OPTION...: of each function, next to these views.
+changes() {
+    what=$1 old=$2 new=$3
+    shift 3
+    { told "$old" | sed 's/^/0 /'; told "$new" | sed 's/^/1 /'; } | awk '
+        {sign = $1 ? 1 : -1; insns[$2] += sign * $3; calls[$2] += sign * $4}
+        END {for (f in insns) {
+            if (insns[f] || calls[f]) printf "%s %+d %+d\n", f, insns[f], calls[f]
+            i += insns[f]; c += calls[f]}
+            printf "all %+d %+d\n", i, c}' | sed 's/ +0/ 0/g' | sort >"$tmp/want"
+    prof --diff "$old" --min 0 "$@" "$new" >"$tmp/diff"
+    awk 'NR > 1 {i = $4; c = $5; $1 = $2 = $3 = $4 = $5 = ""; sub(/^ */, "")
+        gsub(/ /, "_"); if (i != 0 || c != 0 || $0 == "all") print $0, i, c
+        }' "$tmp/diff" | sort >"$tmp/got"
+    if diff "$tmp/want" "$tmp/got" >"$tmp/why"; then pass
+    else fail_with "$what" "$tmp/why"; fi
+}
+changes "a run that ends early" "$tmp/a.data" "$tmp/b.data"
+[ "$(wc -l <"$tmp/want")" -gt 1 ] && pass || fail "nothing changed"
+# The largest change comes first; it is the change of instructions.
+if awk 'NR == 1 || $NF == "all" {next}
+    $1 != $4 || (NR > 2 && $1 * $1 > last * last) {exit 1}
+    {last = $1}' "$tmp/diff"; then pass
+else fail_with "--diff" "$tmp/diff"; fi
+changes "a file and itself" "$tmp/a.data" "$tmp/a.data"
+[ "$(wc -l <"$tmp/diff")" -eq 2 ] && pass || fail_with "--diff: same" "$tmp/diff"
+prof --diff "$tmp/a.data" --by time "$tmp/b.data" >"$tmp/out" 2>"$tmp/err"
+[ $? -eq 1 ] && grep -q 'has no times' "$tmp/err" && pass ||
+    fail_with "--diff by time, of files without" "$tmp/err"
 
 # ---- a branch of one of three threads ----
 
@@ -129,6 +176,11 @@ ten_pairs() {
         then pass; else fail_with "a branch at letter $place" "$tmp/out"; fi
         last=$alike
     done
+    changes "by time: equal runs" "$tmp/0.data" "$tmp/same.data"
+    changes "by time: another letter" "$tmp/0.data" "$tmp/5.data" --by time
+    if awk '$NF == "odd" || $NF == "even" {print $NF, $4, $5}' "$tmp/diff" |
+        sort | tr '\n' ' ' | grep -q '^even -[0-9]* -1 odd +[0-9]* +1 $'; then pass
+    else fail_with "--diff: a letter" "$tmp/diff"; fi
 }
-rest 12 ten_pairs
+rest 15 ten_pairs
 report

@@ -52,6 +52,8 @@ static const char help[] =
     "  --top                     look at functions, callers, callees and source\n"
     "                            in the terminal: sort, page, go from one to the\n"
     "                            other.\n"
+    "  --diff <file>             print how functions changed since that file: own\n"
+    "                            time, instructions and calls.\n"
     "  --folded                  print each stack in a line with its share, as\n"
     "                            flame graphs want it.\n"
     "  --inlined                 inlined functions are frames, as DWARF says; their\n"
@@ -107,6 +109,7 @@ typedef struct options {
     const char *before; /* --last: what; NULL: the end */
     const char *exports[EXPORTS_KINDS]; /* files to write */
     const char *dso;
+    const char *diff; /* the file before; or NULL */
     uint64_t last;
     uint64_t min; /* in 1000, or ... */
     uint64_t least; /* a cost, ... */
@@ -315,6 +318,7 @@ struct ptprof {
     calltree wakers;     /* ... or that woke them */
     calltree every;      /* its calls, added up in one node */
     ranges ranges;       /* of exports */
+    ptprof *before;      /* --diff: the other file's; or NULL */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
     uint64_t slowest_at;
@@ -2702,6 +2706,141 @@ static int show_top(ptprof *p)
     return why != NULL;
 }
 
+/* ---- --diff ---- */
+
+/* A function in two recordings. */
+typedef struct change {
+    calltree_cost own[2];
+    uint64_t calls[2];
+    uint64_t by;      /* how much its cost differs */
+    uint32_t name[2]; /* its number in each; 0: it did not run there */
+} change;
+
+/* What a function is called in all recordings of a program: by its symbol, the
+ * source file that alone can call it, and its file. */
+static uint32_t key_of(ptprof *p, names_table *keys, uint32_t function)
+{
+    const functions_about *const f =
+        &p->session.functions.list[function - 1].about;
+    char text[3 * SYMBOL];
+    uint32_t key;
+    snprintf(text, sizeof text, "%.4000s\n%.4000s\n%.4000s",
+             f->symbol ? f->symbol : function_text(p, function),
+             f->source ? f->source : "", f->object ? tool_base(f->object) : "");
+    key = names_add(keys, text);
+    if (!key) out_of_memory(p);
+    return key;
+}
+
+static uint64_t cost_in(const ptprof *p, const calltree_cost *c)
+{
+    return p->by_insn ? c->insns : c->ns;
+}
+
+/* Adds one of the two recordings; `max` rows are there. */
+static change *add_changes(ptprof *p, unsigned which, names_table *keys,
+                           change *rows, size_t *max)
+{
+    entry *const entries = add_up(p, 0, 0);
+    for (const entry *e = entries; e->name; e++) {
+        const uint32_t key = key_of(p, keys, e->name);
+        if (key > *max) {
+            const size_t more = 2 * (size_t) key;
+            if (!tool_grow(&rows, more, sizeof *rows)) out_of_memory(p);
+            memset(rows + *max, 0, (more - *max) * sizeof *rows);
+            *max = more;
+        }
+        calltree_add(&rows[key - 1].own[which], &e->own);
+        rows[key - 1].calls[which] += e->calls;
+        rows[key - 1].name[which] = e->name;
+    }
+    free(entries);
+    return rows;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+    return a < b ? b - a : a - b;
+}
+
+static int by_change(const void *a, const void *b)
+{
+    const change *const x = (const change *) a;
+    const change *const y = (const change *) b;
+    const uint64_t m = distance(x->own[0].insns, x->own[1].insns);
+    const uint64_t n = distance(y->own[0].insns, y->own[1].insns);
+    if (x->by != y->by) return x->by < y->by ? 1 : -1;
+    if (m != n) return m < n ? 1 : -1;
+    if (x->name[1] != y->name[1]) return x->name[1] < y->name[1] ? -1 : 1;
+    return x->name[0] < y->name[0] ? -1 : x->name[0] > y->name[0];
+}
+
+static void print_difference(int width, uint64_t before, uint64_t after)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%s%" PRIu64,
+             after < before ? "-" : after > before ? "+" : "",
+             distance(before, after));
+    printf("%*s", width, text);
+}
+
+static void print_change(ptprof *p, const change *c, const char *name)
+{
+    const uint64_t before = cost_in(p, &c->own[0]);
+    const uint64_t after = cost_in(p, &c->own[1]);
+    char text[3][16], by[20];
+    put_cost(p, text[0], before);
+    put_cost(p, text[1], after);
+    put_cost(p, text[2], c->by);
+    snprintf(by, sizeof by, "%s%s",
+             after < before ? "-" : after > before ? "+" : "", text[2]);
+    printf("%9s %8s %8s", by, text[0], text[1]);
+    print_difference(14, c->own[0].insns, c->own[1].insns);
+    print_difference(12, c->calls[0], c->calls[1]);
+    fputs("  ", stdout);
+    print_name(name, room_after(p, 55));
+    putchar('\n');
+}
+
+/* Both have run. */
+static void print_diff(ptprof *before, ptprof *p)
+{
+    names_table keys;
+    size_t max = 0;
+    uint64_t least;
+    change *rows, all;
+    memset(&keys, 0, sizeof keys);
+    memset(&all, 0, sizeof all);
+    rows = add_changes(before, 0, &keys, NULL, &max);
+    rows = add_changes(p, 1, &keys, rows, &max);
+    for (size_t i = 0; i < max; i++) {
+        change *const c = &rows[i];
+        c->by = distance(cost_in(p, &c->own[0]), cost_in(p, &c->own[1]));
+        for (unsigned k = 0; k < 2; k++) {
+            calltree_add(&all.own[k], &c->own[k]);
+            all.calls[k] += c->calls[k];
+        }
+    }
+    all.by = distance(cost_in(p, &all.own[0]), cost_in(p, &all.own[1]));
+    least = cost_in(p, &all.own[cost_in(p, &all.own[1])
+                                > cost_in(p, &all.own[0])]);
+    least = least_of(p, least);
+    if (max) qsort(rows, max, sizeof *rows, by_change);
+    printf("   change   before    after  instructions       calls  function%s\n",
+           p->by_insn ? " (costs are instructions)" : "");
+    for (size_t i = 0; i < max; i++) {
+        const change *const c = &rows[i];
+        if ((!c->by && c->own[0].insns == c->own[1].insns
+             && c->calls[0] == c->calls[1]) || c->by < least)
+            continue;
+        print_change(p, c, c->name[1] ? function_text(p, c->name[1])
+                                      : function_text(before, c->name[0]));
+    }
+    print_change(p, &all, "all");
+    names_free(&keys);
+    free(rows);
+}
+
 /* ---- the command line ---- */
 
 static int parse_before(const tool_args *args, options *o, const char *value)
@@ -2742,11 +2881,11 @@ static int parse_text(tool_args *args, options *o, const char *word)
     static const char *const words[] = {"--histogram", "--callgrind",
                                         "--chrome", "--perfetto",
                                         "--speedscope", "--by", "--before",
-                                        "--callers", "--dso"};
+                                        "--callers", "--dso", "--diff"};
     const char *value;
     unsigned i = 0;
-    while (i < 9 && strcmp(word, words[i]) != 0) i++;
-    if (i == 9) return parse_export(args, o, word);
+    while (i < 10 && strcmp(word, words[i]) != 0) i++;
+    if (i == 10) return parse_export(args, o, word);
     value = tool_argument(args, word);
     if (!value) return args->wrong;
     if (i == 5) return parse_by(args, o, value);
@@ -2755,6 +2894,7 @@ static int parse_text(tool_args *args, options *o, const char *word)
     if (i == 1) o->callgrind = value;
     if (i == 7) o->callers = value;
     if (i == 8) o->dso = value;
+    if (i == 9) o->diff = value;
     if (i < 2 || i >= 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
@@ -2878,6 +3018,18 @@ static int write_exports(ptprof *p)
     return status;
 }
 
+/* 1: costs are others. */
+static int show_diff(ptprof *p)
+{
+    if (p->before->by_insn == p->by_insn) {
+        print_diff(p->before, p);
+        return 0;
+    }
+    fprintf(stderr, "%s: --diff: one of the files has no times: --by insn.\n",
+            p->args->program);
+    return 1;
+}
+
 static int show(ptprof *p)
 {
     int status = write_exports(p);
@@ -2886,6 +3038,7 @@ static int show(ptprof *p)
     calltree_sort(&p->tree, p->by_insn);
     if (p->opt.tree) print_tree(p);
     if (p->opt.flat) print_flat(p);
+    if (p->before) status |= show_diff(p);
     if (p->opt.callers) status |= print_callers(p);
     if (p->opt.waits) print_waits(p);
     if (p->opt.folded) print_folded(p);
@@ -2979,43 +3132,84 @@ static void free_all(ptprof *p)
     session_free(&p->session);
 }
 
+/* Follow the command line. -1, or the exit status. */
+static int prepare(ptprof *p, tool_args *args, session_config *config)
+{
+    struct winsize size;
+    int status;
+    p->args = args;
+    p->opt.min = 5;
+    session_init(&p->session, args, config, p);
+    if (calltree_init(&p->tree) || calltree_init(&p->waits)
+        || calltree_init(&p->chains) || calltree_init(&p->wakers)
+        || calltree_init(&p->every) || calltree_init(&p->slowest))
+        out_of_memory(p);
+    if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p->columns = size.ws_col;
+    status = session_parse(args, &p->session, help, more_help, &p->opt.file);
+    if (status >= 0) return status;
+    p->opt.by_line = p->opt.lines || p->opt.callgrind || p->opt.top
+                 || p->opt.inlined;
+    config->insn = p->opt.by_line; /* a block may have many lines */
+    for (unsigned i = 0; i < EXPORTS_KINDS; i++)
+        p->opt.has_exports |= p->opt.exports[i] != NULL;
+    p->opt.views = p->opt.flat || p->opt.callers || p->opt.waits || p->opt.top
+               || p->opt.folded || p->opt.lines || p->opt.histogram
+               || p->opt.last || p->opt.hot || p->opt.callgrind
+               || p->opt.timeline || p->opt.diff;
+    if (!p->opt.views && !p->opt.has_exports) p->opt.tree = 1;
+    p->opt.views |= p->opt.tree;
+    if (p->opt.has_exports) config->flow = on_export_flow;
+    if (!p->opt.views || (p->opt.by == BY_INSN && !p->opt.ipc))
+        config->date = NULL;
+    return -1;
+}
+
+static const session_config views_config = {
+    on_flow, on_event, on_lost, on_date, parse_option, on_exec,
+    IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
+
+/* The file before: decoded, and nothing is shown of it. */
+static int run_before(ptprof *before, tool_args *args, session_config *config,
+                      const ptprof *p)
+{
+    int status;
+    *config = views_config;
+    status = prepare(before, args, config);
+    if (status >= 0) return status;
+    if (!p->opt.file) {
+        fprintf(stderr, "%s: --diff: two files.\n", args->program);
+        return OPTIONS_WRONG;
+    }
+    config->flow = on_flow;
+    memset(&before->opt, 0, sizeof before->opt);
+    before->opt.by = p->opt.by;
+    before->opt.on_cpu = p->opt.on_cpu;
+    before->opt.inlined = p->opt.inlined;
+    before->opt.join = p->opt.join;
+    before->opt.by_line = p->opt.inlined;
+    before->opt.views = 1;
+    before->opt.file = p->opt.diff;
+    config->insn = before->opt.by_line;
+    return run(before);
+}
+
 int main(int argc, char **argv)
 {
-    static session_config config = {
-        on_flow, on_event, on_lost, on_date, parse_option, on_exec,
-        IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
-    static ptprof p;
-    struct winsize size;
+    static session_config configs[2];
+    static ptprof both[2];
+    ptprof *const p = &both[1];
     tool_args args = tool_begin(argc, argv, "ptprof");
+    tool_args again = args;
     int status;
-    p.args = &args;
-    p.opt.min = 5;
-    session_init(&p.session, &args, &config, &p);
-    if (calltree_init(&p.tree) || calltree_init(&p.waits)
-        || calltree_init(&p.chains) || calltree_init(&p.wakers)
-        || calltree_init(&p.every)
-        || calltree_init(&p.slowest))
-        out_of_memory(&p);
-    if (isatty(1) && ioctl(1, TIOCGWINSZ, &size) == 0) p.columns = size.ws_col;
-    status = session_parse(&args, &p.session, help, more_help,
-                           &p.opt.file);
-    if (status < 0) {
-        p.opt.by_line = p.opt.lines || p.opt.callgrind || p.opt.top
-                     || p.opt.inlined;
-        config.insn = p.opt.by_line; /* a block may have many lines */
-        for (unsigned i = 0; i < EXPORTS_KINDS; i++)
-            p.opt.has_exports |= p.opt.exports[i] != NULL;
-        p.opt.views = p.opt.flat || p.opt.callers || p.opt.waits || p.opt.top
-                   || p.opt.folded || p.opt.lines || p.opt.histogram
-                   || p.opt.last || p.opt.hot || p.opt.callgrind
-                   || p.opt.timeline;
-        if (!p.opt.views && !p.opt.has_exports) p.opt.tree = 1;
-        p.opt.views |= p.opt.tree;
-        if (p.opt.has_exports) config.flow = on_export_flow;
-        if (!p.opt.views || (p.opt.by == BY_INSN && !p.opt.ipc))
-            config.date = NULL;
-        status = run(&p);
+    configs[1] = views_config;
+    status = prepare(p, &args, &configs[1]);
+    if (status < 0 && p->opt.diff) {
+        status = run_before(&both[0], &again, &configs[0], p);
+        p->before = &both[0];
+        if (status == 0) status = -1;
     }
-    free_all(&p);
+    if (status < 0) status = run(p);
+    if (p->before) free_all(p->before);
+    free_all(p);
     return tool_end(&args, status);
 }
