@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
 #include "common/flow/diverge.h"
+#include "common/flow/said.h"
 #include "common/flow/session.h"
 #include <inttypes.h>
 #include <pthread.h>
@@ -41,11 +42,13 @@ static const char help[] =
     "  --errors                  print what is lost where it is.\n"
     "  --fields <field>,...      what a line has, in this order: pid, tid, cpu,\n"
     "                            time, ip, to, size, count, kind, mode, comm,\n"
-    "                            sym, symoff, dso, queue, offset, sure, guest.\n"
+    "                            sym, symoff, dso, queue, offset, sure, guest,\n"
+    "                            values.\n"
     "                            sym is the function, ? if there is none;\n"
     "                            symoff the place in it, or in the file; sure\n"
     "                            is 0 if it may have been another thread;\n"
-    "                            guest 1 for code of a virtual machine.\n"
+    "                            guest 1 for code of a virtual machine; values\n"
+    "                            what an event says, as payload=2a size=8.\n"
     "  --json                    an object a line, for scripts: \"type\" and the\n"
     "                            fields. The first says the version of this\n"
     "                            form, now 1: fields may be added to it.\n"
@@ -79,13 +82,13 @@ enum { INSN = 1, BLOCK = 2, BRANCH = 4, CALL = 8, EVENT = 16, ERRORS = 32 };
 typedef enum field {
     F_PID, F_TID, F_CPU, F_TIME, F_IP, F_TO, F_SIZE, F_COUNT, F_KIND, F_MODE,
     F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE,
-    F_GUEST, FIELDS
+    F_GUEST, F_VALUES, FIELDS
 } field;
 
 static const char *const field_names[FIELDS] = {
     "pid",  "tid",  "cpu", "time", "ip",    "to",     "size", "count", "kind",
     "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure",
-    "guest"
+    "guest", "values"
 };
 
 typedef struct options {
@@ -124,7 +127,13 @@ typedef struct line {
     uint8_t what; /* INSN, ... */
     uint8_t has_to;
     uint8_t is_deeper; /* than `depth`, or may be */
+    uint8_t group;     /* of an event of PEBS: said.h */
+    uint64_t event[3]; /* its ipt_event.u */
 } line;
+
+/* line.event has room for the fields of any event. */
+typedef char line_check[sizeof ((ipt_event *) 0)->u
+                                <= sizeof ((line *) 0)->event ? 1 : -1];
 
 /* What is kept of a thread. */
 typedef struct task {
@@ -133,6 +142,7 @@ typedef struct task {
     line from;           /* a branch whose target comes next */
     uint16_t depth;      /* of calls */
     uint8_t is_deeper;   /* ... or more: what is before is not decoded */
+    uint8_t group;       /* see said.h */
     line *ring;          /* --last */
     uint64_t put;        /* lines so far */
 } task;
@@ -438,6 +448,26 @@ static const char *kind_name(const line *l)
     return ipt_insn_name(l->kind);
 }
 
+/* What an event says; "" if it is nothing. */
+static const char *words_of(const line *l, char *words)
+{
+    ipt_event e;
+    uint8_t group = l->group;
+    *words = 0;
+    if (l->what != EVENT) return words;
+    memset(&e, 0, sizeof e);
+    e.type = l->kind;
+    memcpy(&e.u, l->event, sizeof e.u);
+    said_words(&e, &group, words);
+    return words;
+}
+
+static void put_values(text *t, const line *l)
+{
+    char words[SAID_MAX];
+    put_plain(t, *words_of(l, words) ? words : "-");
+}
+
 static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
 {
     switch (what) {
@@ -473,6 +503,7 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_QUEUE: put_number(t, l->who.queue); break;
     case F_OFFSET: put_hex(t, l->offset); break;
     case F_GUEST: put_number(t, l->who.guest); break;
+    case F_VALUES: put_values(t, l); break;
     default: put_char(t, (char) ('0' + l->who.sure)); break;
     }
 }
@@ -506,6 +537,7 @@ static void put_flag(text *t, unsigned flag)
 
 static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
 {
+    char words[SAID_MAX];
     switch (what) {
     case F_CPU:
         if (l->who.cpu == UINT32_MAX)
@@ -544,6 +576,7 @@ static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_DSO: put_quoted(t, l->dso); break;
     case F_OFFSET: put_address(t, l->offset); break;
     case F_GUEST: put_flag(t, l->who.guest); break;
+    case F_VALUES: put_quoted(t, *words_of(l, words) ? words : NULL); break;
     case F_SURE: put_flag(t, l->who.sure); break;
     default: put_field(p, t, l, what); break; /* numbers */
     }
@@ -893,6 +926,9 @@ static void on_event(session *s, session_task *of, const threads_who *who,
     l.who = *who;
     l.what = EVENT;
     l.kind = e->type;
+    if (e->type == IPT_EVT_PEBS_BEGIN) t->group = e->u.pebs.id;
+    l.group = t->group;
+    memcpy(l.event, &e->u, sizeof e->u);
     l.offset = e->offset;
     l.ip = e->flags & IPT_EVENT_NO_IP ? 0 : e->ip;
     if (e->type == IPT_EVT_ASYNC_BRANCH || e->type == IPT_EVT_DISABLED
@@ -1012,6 +1048,7 @@ static int check_options(const tool_args *args, options *o)
         if (o->show & (BRANCH | CALL)) fields = "comm,tid,cpu,time,ip,to,kind";
         if (o->show & BLOCK) fields = "comm,tid,cpu,time,ip,count,symoff";
         if (o->show & (EVENT | ERRORS)) fields = "comm,tid,cpu,time,ip,kind";
+        if (o->show & EVENT) fields = "comm,tid,cpu,time,ip,kind,values";
         parse_fields(args, fields, o);
     }
     if (o->threads == 0) {
