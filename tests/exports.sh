@@ -113,6 +113,27 @@ refuse 1 '--bolt: nothing ran in nothing; files: .*program' \
 refuse 2 '--dso: there is no --bolt' --dso program
 refuse 1 'cannot write .*/no/file' --bolt "$tmp/no/file" --dso program
 
+# ---- a page ----
+
+# Without a viewer beside the tools nothing is written, and nothing is fetched.
+mkdir "$tmp/alone" && cp "$build/ptprof" "$tmp/alone" || exit 2
+# shellcheck disable=SC2086 # words
+"$tmp/alone/ptprof" --html "$tmp/page.html" $pt >"$tmp/out" 2>"$tmp/err"
+status=$?
+if [ $status -eq 1 ] && grep -q 'no viewer.html' "$tmp/err" &&
+    [ ! -e "$tmp/page.html" ]; then pass
+else fail_with "--html without a viewer: status $status" "$tmp/err"; fi
+printf '<title>x</title>\n@PAGE@\n<p>end</p>\n' >"$tmp/alone/viewer.html"
+# shellcheck disable=SC2086 # words
+"$tmp/alone/ptprof" --quiet --html "$tmp/page.html" $pt >"$tmp/out" 2>"$tmp/err"
+prof --flat --min 0 $pt | sed 1d | awk '{print $1, $2, $3, $4, $5}' >"$tmp/want"
+sed -n 's/<td>\(<a [^>]*>\)*/ /g; s/<\/a>//; s/^<tr> //p' "$tmp/page.html" \
+    >"$tmp/got"
+same "the page's table is --flat"
+if sed 1q "$tmp/page.html" | grep -q '^<title>x' && tail -n 1 "$tmp/page.html" |
+    grep -q '^<p>end' && grep -q 'id="profile">{"$schema"' "$tmp/page.html"
+then pass; else fail_with "--html" "$tmp/page.html"; fi
+
 # ---- lines ----
 
 # Of lines with a statement this is what gcov counts: exactly if it is their only
@@ -413,6 +434,78 @@ compilers() {
 if [ -n "$VIEWS" ] && tool $perf2bolt bolt-16 && tool llvm-bolt-16 bolt-16 &&
     tool clang-16 clang-16 && tool create_llvm_prof autofdo; then
     compilers
+fi
+# Names that are no text of a page; a view of its own for each of two threads.
+page_in_a_browser() {
+    cat >"$tmp/names.c" <<'END2'
+#include <pthread.h>
+#define APART __attribute__((noinline))
+static volatile int sink;
+APART void plain(void) {sink++;}
+APART void script(void) {sink += 2;}
+APART void image(void) {sink += 3;}
+static void *work(void *n)
+{
+    for (int i = 0; i < 50; i++) plain();
+    return n;
+}
+int main(void)
+{
+    pthread_t t;
+    pthread_create(&t, 0, work, 0);
+    for (int i = 0; i < 50; i++) {script(); image();}
+    pthread_join(t, 0);
+    return 0;
+}
+END2
+    script='</script><script>alert(1)</script>'
+    image='"><img src=http://192.0.2.1/x onerror=alert(2)>&amp;'
+    $CC -O1 -w -static -pthread -o "$tmp/named" "$tmp/names.c" &&
+        objcopy --redefine-sym script="$script" --redefine-sym image="$image" \
+            "$tmp/named" || exit 2
+    alone "$build/ptrecord" --quiet --time cyc --cpus 2 --perf-data \
+        "$tmp/named.data" -- "$tmp/named" >"$tmp/recorded" 2>&1
+    prof --html "$tmp/named.html" "$tmp/named.data"
+    size=$(wc -c <"$tmp/named.html")
+    data=$(sed -n '/id="profile">/,/<\/script>/p' "$tmp/named.html" | wc -c)
+    [ $((size - data)) -lt 1500000 ] && pass || fail "the page has $size bytes"
+    if head -n 8 "$tmp/named.html" |
+        grep -q "Content-Security-Policy.*default-src 'none'" &&
+        grep -q 'Permission is hereby granted' "$tmp/named.html" &&
+        grep -qi 'SIL OPEN FONT LICENSE' "$tmp/named.html"; then pass
+    else fail "policy and licences"; fi
+    # No network at all, where one can be had without.
+    off=
+    unshare -n true 2>/dev/null && off='unshare -n'
+    if timeout 300 $off node tests/check/page.js "$tmp/named.html" plain main \
+        "$script" "$image" >"$tmp/why" 2>&1 && [ ! -s "$tmp/why" ]; then pass
+    else fail_with "the page in a browser" "$tmp/why"; fi
+    # That can fail: a request, an error, a name that is not there.
+    sed 's|^<dl>|<img src="http://192.0.2.1/x">&|' "$tmp/named.html" >"$tmp/bad.html"
+    timeout 300 $off node tests/check/page.js "$tmp/bad.html" nobody >"$tmp/why" 2>&1
+    if grep -q '^request: http://192.0.2.1\|^log: ' "$tmp/why" &&
+        grep -q '^no row: nobody' "$tmp/why"; then pass
+    else fail_with "a page that is wrong" "$tmp/why"; fi
+
+    # More than 20 MB are folded, as the page says.
+    alone "$build/ptrecord" --quiet -o "$tmp/many.d" -- $recording/program \
+        >"$tmp/recorded" 2>&1
+    for i in $(seq 800); do cat "$tmp/many.d/trace.pt"; done >"$tmp/many"
+    prof --html "$tmp/many.html" --elf $recording/program --pt "$tmp/many"
+    data=$(($(wc -c <"$tmp/many.html") - $(wc -c <"$build/viewer.html")))
+    if [ "$data" -gt 100000 ] && [ "$data" -lt 21000000 ] &&
+        grep -q '<dt>Folded</dt>.*--min [0-9.]*[kM]*)' "$tmp/many.html"; then pass
+    else fail "a page of much data: $data bytes"; fi
+    prof --flat --min 0 --elf $recording/program --pt "$tmp/many" |
+        awk '$5 == "fibonacci" {print $4}' >"$tmp/want"
+    sed -n 's/^<tr>.*<td>\([0-9]*\)<td><a [^>]*>fibonacci<.*/\1/p' \
+        "$tmp/many.html" >"$tmp/got"
+    same "functions of a folded page"
+}
+if [ -n "$VIEWS" ] && tool node nodejs && tool chromium chromium &&
+    tool objcopy binutils; then
+    if [ -f "$build/viewer.html" ]; then page_in_a_browser
+    else fail "there is no viewer.html (make deps-full)"; fi
 fi
 if [ -n "$VIEWS" ] && tool g++ g++ && tool gcov gcc && tool lcov lcov; then
     covered_lines

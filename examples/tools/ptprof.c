@@ -12,6 +12,7 @@
 #include "common/flow/exports.h"
 #include "common/code/functions.h"
 #include "common/code/names.h"
+#include "common/code/page.h"
 #include "common/flow/session.h"
 #include "common/flow/stack.h"
 #include "common/flow/timeline.h"
@@ -84,6 +85,9 @@ static const char help[] =
     "  --dso <file>              ... of this file, with folders or without;\n"
     "                            default: for compilers the one that is called as\n"
     "                            a thread is, or the only one; else all.\n"
+    "  --html <file>             write a page with all functions and the time line,\n"
+    "                            for a browser without a network. Above 20 MB of\n"
+    "                            data the shortest calls are left out: see --min.\n"
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
     "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
@@ -110,6 +114,7 @@ typedef struct options {
     const char *exports[EXPORTS_KINDS]; /* files to write */
     const char *dso;
     const char *diff; /* the file before; or NULL */
+    const char *html;
     uint64_t last;
     uint64_t min; /* in 1000, or ... */
     uint64_t least; /* a cost, ... */
@@ -319,6 +324,9 @@ struct ptprof {
     calltree every;      /* its calls, added up in one node */
     ranges ranges;       /* of exports */
     ptprof *before;      /* --diff: the other file's; or NULL */
+    page *page;          /* --html: that is open; or NULL */
+    char json[256];      /* ... its data, a temporary file */
+    uint64_t shortest;   /* ... calls that take less are not in it */
     calltree slowest;    /* the slowest one */
     uint64_t slowest_cost;
     uint64_t slowest_at;
@@ -2841,6 +2849,131 @@ static void print_diff(ptprof *before, ptprof *p)
     free(rows);
 }
 
+/* ---- --html ---- */
+
+static int cannot_write(const ptprof *p, const char *name)
+{
+    fprintf(stderr, "%s: cannot write ", p->args->program);
+    tool_print(stderr, name);
+    fprintf(stderr, ": %s.\n", strerror(errno));
+    return 1;
+}
+
+#define PAGE_DATA (20l << 20) /* bytes, at most */
+#define PAGE_AGAIN (-2)       /* there were more: once more, with less calls */
+
+/* Where the time line goes first. */
+static int open_json(ptprof *p)
+{
+    const char *const dir = getenv("TMPDIR");
+    int fd;
+    snprintf(p->json, sizeof p->json, "%.200s/ptprofXXXXXX",
+             dir && *dir ? dir : "/tmp");
+    fd = mkstemp(p->json);
+    if (fd < 0) return cannot_write(p, p->json);
+    close(fd);
+    p->opt.timeline = p->json;
+    p->opt.format = TIMELINE_SPEEDSCOPE;
+    return 0;
+}
+
+static void put_page_losses(ptprof *p)
+{
+    const threads *const t = &p->session.threads;
+    FILE *const out = p->page->out;
+    unsigned kinds = 0;
+    fputs("<dt>Lost</dt><dd>", out);
+    for (unsigned i = 0; i < THREADS_LOSSES; i++)
+        if (t->losses[i])
+            fprintf(out, "%s%s: %" PRIu64, kinds++ ? "; " : "",
+                    threads_text((threads_loss) i), t->losses[i]);
+    fputs(kinds ? "</dd>\n" : "nothing</dd>\n", out);
+}
+
+static void put_page_feature(ptprof *p, const char *before, unsigned bit)
+{
+    char text[512];
+    if (perfdata_feature_text(p->session.file.data, bit, text, sizeof text) != 1)
+        return;
+    fputs(before, p->page->out);
+    page_text(p->page, text);
+}
+
+/* What was recorded, how, what it adds up to, and what is missing. */
+static void put_page_head(ptprof *p)
+{
+    FILE *const out = p->page->out;
+    const calltree_node *const all = &p->tree.list[CALLTREE_ROOT];
+    const char *const times = p->session.threads.cyc ? "with cycles"
+        : p->session.threads.timed ? "without cycles" : "none";
+    char cost[16];
+    fputs("<h1 id=\"name\">", out);
+    page_text(p->page, p->opt.file ? tool_base(p->opt.file) : "trace");
+    fprintf(out, "</h1>\n<dl>\n<dt>Recorded</dt><dd>%" PRIu32 " queue%s of Intel "
+                 "PT; times: %s",
+            p->session.threads.queues.queue_count,
+            TOOL_S(p->session.threads.queues.queue_count), times);
+    put_page_feature(p, "; on ", PERFDATA_FEATURE_HOSTNAME);
+    put_page_feature(p, ", Linux ", PERFDATA_FEATURE_OSRELEASE);
+    put_page_feature(p, ", processor ", PERFDATA_FEATURE_CPUID);
+    put_cost(p, cost, total_of(p, all));
+    fprintf(out, "</dd>\n<dt>Total</dt><dd>%" PRIu64 " instruction%s in %zu "
+                 "thread%s; costs are %s: %s</dd>\n",
+            all->total.insns, TOOL_S(all->total.insns), p->thread_count,
+            TOOL_S(p->thread_count), p->by_insn ? "instructions" : "times", cost);
+    put_page_losses(p);
+    if (p->shortest) {
+        put_cost(p, cost, p->shortest);
+        fprintf(out, "<dt>Folded</dt><dd>the view has no calls below %s "
+                     "(--min %s); the table has all</dd>\n", cost, cost);
+    }
+    fputs("</dl>\n", out);
+}
+
+static void put_page_table(ptprof *p)
+{
+    FILE *const out = p->page->out;
+    entry *const entries = add_up(p, 0, 0);
+    fprintf(out, "<table id=\"functions\"><thead><tr><th>total<th>own<th>cost"
+                 "<th>calls%s<th>function</thead><tbody>\n",
+            p->opt.ipc ? "<th>IPC" : "");
+    for (const entry *e = entries; e->name; e++) {
+        char text[64];
+        put_flat(p, text, e);
+        fputs("<tr>", out);
+        for (char *word = strtok(text, " "); word; word = strtok(NULL, " ")) {
+            fputs("<td>", out);
+            page_text(p->page, word);
+        }
+        fputs("<td><a href=\"#view\">", out);
+        page_text(p->page, function_text(p, e->name));
+        fputs("</a>\n", out);
+    }
+    fputs("</tbody></table>\n", out);
+    free(entries);
+}
+
+/* The time line is written. */
+static int write_page(ptprof *p)
+{
+    FILE *const data = fopen(p->json, "rb");
+    long size;
+    if (!data) return cannot_write(p, p->json);
+    fseek(data, 0, SEEK_END);
+    size = ftell(data);
+    if (size > PAGE_DATA) {
+        const uint64_t times = (uint64_t) (2 * size / PAGE_DATA);
+        fclose(data);
+        p->shortest = (p->shortest ? p->shortest : 10) * times;
+        return PAGE_AGAIN;
+    }
+    put_page_head(p);
+    put_page_table(p);
+    page_data(p->page, "profile", data);
+    fclose(data);
+    return 0;
+}
+
 /* ---- the command line ---- */
 
 static int parse_before(const tool_args *args, options *o, const char *value)
@@ -2881,11 +3014,12 @@ static int parse_text(tool_args *args, options *o, const char *word)
     static const char *const words[] = {"--histogram", "--callgrind",
                                         "--chrome", "--perfetto",
                                         "--speedscope", "--by", "--before",
-                                        "--callers", "--dso", "--diff"};
+                                        "--callers", "--dso", "--diff",
+                                        "--html"};
     const char *value;
     unsigned i = 0;
-    while (i < 10 && strcmp(word, words[i]) != 0) i++;
-    if (i == 10) return parse_export(args, o, word);
+    while (i < 11 && strcmp(word, words[i]) != 0) i++;
+    if (i == 11) return parse_export(args, o, word);
     value = tool_argument(args, word);
     if (!value) return args->wrong;
     if (i == 5) return parse_by(args, o, value);
@@ -2895,6 +3029,7 @@ static int parse_text(tool_args *args, options *o, const char *word)
     if (i == 7) o->callers = value;
     if (i == 8) o->dso = value;
     if (i == 9) o->diff = value;
+    if (i == 10) o->html = value;
     if (i < 2 || i >= 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
@@ -2965,14 +3100,6 @@ static int parse_option(tool_args *args, session *s, const char *word)
 
 /* ---- the whole ---- */
 
-static int cannot_write(const ptprof *p, const char *name)
-{
-    fprintf(stderr, "%s: cannot write ", p->args->program);
-    tool_print(stderr, name);
-    fprintf(stderr, ": %s.\n", strerror(errno));
-    return 1;
-}
-
 /* What costs are, once it is known what the file has. */
 static int choose_cost(ptprof *p)
 {
@@ -3036,6 +3163,8 @@ static int show(ptprof *p)
     settle_costs(p);
     calltree_sum(&p->tree);
     calltree_sort(&p->tree, p->by_insn);
+    if (p->page) status |= write_page(p);
+    if (status == PAGE_AGAIN) return status;
     if (p->opt.tree) print_tree(p);
     if (p->opt.flat) print_flat(p);
     if (p->before) status |= show_diff(p);
@@ -3058,6 +3187,7 @@ static int run(ptprof *p)
     const char *why = NULL;
     if (p->opt.hot && p->opt.lines) why = "--hot and --lines: one of them";
     if (p->opt.before && !p->opt.last) why = "--before: there is no --last";
+    if (p->opt.html && p->opt.timeline) why = "--html and another time line";
     if (p->opt.dso && !p->opt.has_exports)
         why = "--dso: there is no --bolt, --autofdo, --lcov, --drcov";
     if (why) {
@@ -3080,11 +3210,12 @@ static int run(ptprof *p)
     if (status) return status;
     p->wanted.pattern = p->opt.histogram;
     p->callees.pattern = p->opt.callers;
+    if (p->page && open_json(p)) return OPTIONS_NOTHING;
     if (p->opt.timeline && timeline_open(&p->timeline, p->opt.format,
                                          p->opt.timeline, p->by_insn))
         return cannot_write(p, p->opt.timeline);
-    if (p->opt.least_is)
-        p->timeline.least = p->opt.least * (p->by_insn ? 1 : CHARGE_FINE);
+    if (p->opt.least_is && p->shortest < p->opt.least) p->shortest = p->opt.least;
+    p->timeline.least = p->shortest * (p->by_insn ? 1 : CHARGE_FINE);
     status = session_run(&p->session);
     end_threads(p);
     functions_settle(&p->session.functions);
@@ -3092,7 +3223,7 @@ static int run(ptprof *p)
                                           &p->session.functions))
         status = cannot_write(p, p->opt.timeline);
     if (status == 0) status = show(p);
-    return session_end(&p->session, status);
+    return status == PAGE_AGAIN ? status : session_end(&p->session, status);
 }
 
 static void free_all(ptprof *p)
@@ -3108,6 +3239,7 @@ static void free_all(ptprof *p)
         free(t);
     }
     free(p->threads);
+    if (p->json[0]) remove(p->json);
     for (size_t i = 0; i < p->path_count; i++) {
         free(p->paths[i].ips);
         free(p->paths[i].through);
@@ -3155,7 +3287,7 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
     p->opt.views = p->opt.flat || p->opt.callers || p->opt.waits || p->opt.top
                || p->opt.folded || p->opt.lines || p->opt.histogram
                || p->opt.last || p->opt.hot || p->opt.callgrind
-               || p->opt.timeline || p->opt.diff;
+               || p->opt.timeline || p->opt.diff || p->opt.html;
     if (!p->opt.views && !p->opt.has_exports) p->opt.tree = 1;
     p->opt.views |= p->opt.tree;
     if (p->opt.has_exports) config->flow = on_export_flow;
@@ -3167,6 +3299,33 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
 static const session_config views_config = {
     on_flow, on_event, on_lost, on_date, parse_option, on_exec,
     IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
+
+/* Again and again, until the page is not too large. */
+static int run_page(ptprof *p, const tool_args *args, session_config *config)
+{
+    tool_args again = *args;
+    ptprof *before;
+    uint64_t shortest = 0;
+    page out;
+    int status = page_open(&out, args, p->opt.html);
+    if (status) return status;
+    for (;;) {
+        p->page = &out;
+        p->shortest = shortest;
+        status = run(p);
+        if (status != PAGE_AGAIN) break;
+        shortest = p->shortest;
+        before = p->before;
+        free_all(p);
+        memset(p, 0, sizeof *p);
+        p->before = before;
+        again = *args;
+        *config = views_config;
+        status = prepare(p, &again, config);
+        if (status >= 0) break;
+    }
+    return page_close(&out) || status > 0 ? OPTIONS_NOTHING : status;
+}
 
 /* The file before: decoded, and nothing is shown of it. */
 static int run_before(ptprof *before, tool_args *args, session_config *config,
@@ -3208,7 +3367,8 @@ int main(int argc, char **argv)
         p->before = &both[0];
         if (status == 0) status = -1;
     }
-    if (status < 0) status = run(p);
+    if (status < 0)
+        status = p->opt.html ? run_page(p, &again, &configs[1]) : run(p);
     if (p->before) free_all(p->before);
     free_all(p);
     return tool_end(&args, status);

@@ -25,9 +25,15 @@ fi
     >"$build/demo.log" &&
     "$build/ptprof" --quiet --speedscope "$build/demo.speedscope.json" \
         --folded "$build/demo.data" >"$build/demo.folded" || exit
+page=
+if [ -f "$build/viewer.html" ]; then
+    page="$build/demo.html"
+    "$build/ptprof" --quiet --html "$page" "$build/demo.data" || exit
+fi
 printf '\nThe same, recorded as a perf.data with times:\n'
 printf '    %-30s %s\n' \
     "$build/demo.speedscope.json" "how functions called each other: open it in" \
     "" "speedscope (speedscope.app, or from npm)" \
+    ${page:+"$page" "all functions and that picture, in a browser"} \
     "$build/demo.folded" "stacks, for flame graphs" \
     "$build/ptprof $build/demo.data" "prints a call tree"

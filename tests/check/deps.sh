@@ -58,14 +58,18 @@ missing() {
     done
 }
 
-# speedscope, which reads what ptprof writes, is no Debian package.
+# speedscope, which reads what ptprof writes, is no Debian package. ptprof --html
+# fills a page with it.
 speedscope=speedscope@1.25.0
 npm=build/npm
 get_speedscope() {
-    [ "$1" = full ] && [ "$DEPS" != no ] && command -v npm >/dev/null &&
-        [ ! -d "$npm/node_modules/speedscope" ] || return 0
-    echo "deps: installing from npm into $npm: $speedscope"
-    npm install --silent --no-audit --no-fund --prefix "$npm" $speedscope
+    [ "$1" = full ] && [ "$DEPS" != no ] && command -v npm >/dev/null || return 0
+    if [ ! -d "$npm/node_modules/speedscope" ]; then
+        echo "deps: installing from npm into $npm: $speedscope"
+        npm install --silent --no-audit --no-fund --prefix "$npm" $speedscope
+    fi
+    sh examples/tools/viewer/viewer.sh "$npm/node_modules/speedscope" \
+        build/viewer.html
 }
 
 # unpack DIR SUITE PACKAGE...: packages of another release of Debian, from the

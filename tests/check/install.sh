@@ -26,6 +26,7 @@ tools=$(cd examples/tools && ls -- *.c | sed 's/\.c$//' | grep -v ptdemo)
         echo "share/cmake/ipt/$f"
     done
     echo share/pkgconfig/ipt.pc
+    [ ! -f "$build/viewer.html" ] || echo share/ipt/viewer.html
     for t in $tools; do
         printf '%s\n' "bin/$t" "share/man/man1/$t.1" \
             "share/bash-completion/completions/$t"
@@ -36,6 +37,13 @@ expect_empty "installed (<) and wanted (>) differ" "$tmp/bad"
 git status --porcelain >"$tmp/after" 2>&1
 diff "$tmp/before" "$tmp/after" >"$tmp/bad"
 expect_empty "make install changes the source tree" "$tmp/bad"
+
+# The viewer of ptprof --html is found where it is then.
+"$to/bin/ptprof" --quiet --html "$tmp/page.html" --elf \
+    examples/recording/program --pt examples/recording/trace.pt 2>"$tmp/bad"
+status=$?
+if [ -f "$build/viewer.html" ]; then want=0; else want=1; fi
+[ $status -eq $want ] && pass || fail_with "ptprof --html: status $status" "$tmp/bad"
 
 version=$(sed -n 's/^Version: //p' "$to/share/pkgconfig/ipt.pc")
 for t in $tools; do

@@ -25,6 +25,8 @@ files() {
     echo "share/pkgconfig $made/ipt.pc"
     echo "share/cmake/ipt $made/ipt-config.cmake"
     echo "share/cmake/ipt $made/ipt-config-version.cmake"
+    # For ptprof --html, if make deps-full has made it.
+    [ ! -f "$build/viewer.html" ] || echo "share/ipt $build/viewer.html"
 }
 
 # What the comment at the top of its source says of a tool, to the first comma.
@@ -114,7 +116,8 @@ uninstall)
     files | while read -r folder file; do
         rm -f "$to/$folder/${file##*/}" || exit 1
     done || exit 1
-    rmdir "$to/share/cmake/ipt" 2>/dev/null
+    rm -f "$to/share/ipt/viewer.html" || exit 1
+    rmdir "$to/share/cmake/ipt" "$to/share/ipt" 2>/dev/null
     true
     ;;
 version) echo "$version" ;;
