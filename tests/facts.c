@@ -553,6 +553,81 @@ TEST(queue_of_a_thread)
     CHECK(strcmp(answers(), first) != 0);
 }
 
+/* ---- records of a virtual machine ---- */
+
+/* Identifiers 30 and, with `machines`, whose they are: 0 is the host. */
+static void put_index(int machines, uint64_t machine)
+{
+    const size_t at = begin_record(69, 0);
+    add_n(&records, 2, 8);
+    for (uint64_t id = 29; id <= 30; id++) {
+        add_n(&records, id, 8);
+        for (int i = 0; i < 3; i++) add_n(&records, 0, 8);
+    }
+    for (int i = 0; i < 2 && machines; i++) {
+        add_n(&records, i ? machine : 0, 8);
+        add_n(&records, 3, 8); /* vcpu */
+    }
+    records.at[at + 6] = (uint8_t) (records.size - at);
+}
+
+/* What a guest's perf saw of processes that have numbers of ours. */
+static void put_of_guest(const recording *r)
+{
+    recording of = *r;
+    of.attr[1].id = of.attr[2].id = 30;
+    r_comm(&of, 10, 10, "guest", 1, 1000000 + 30000);
+    r_map(&of, 10, 0x7000000, 0, "/elsewhere", 1000000 + 30000);
+    r_fork(&of, 1, 11, 1000000 + 40000);
+    for (uint64_t n = 0; n < 8; n++) {
+        r_switch(&of, 0, 77, 1000000 + 20000 * n + 1000, 0);
+        r_switch(&of, 1, 77, 1000000 + 20000 * n + 12000, 0);
+    }
+}
+
+/* The file of write_facts, after an index; with the guest's records. */
+static const char *answers_with_guest(const all_facts *f, int machines,
+                                      uint64_t machine, int is_there)
+{
+    static bytes head;
+    write_facts(f); /* its records stay */
+    head = records;
+    memset(&records, 0, sizeof records);
+    put_index(machines, machine);
+    if (is_there) put_of_guest(&f->r);
+    add(&records, head.at, head.size);
+    recording_write(&f->r, "facts.data");
+    free(head.at);
+    return answers();
+}
+
+/* Where ID_INDEX gives them to a machine they change nothing; else they would. */
+TEST(records_of_guests)
+{
+    static const char said[] = "19 records were made in guests";
+    all_facts f;
+    const char *got;
+    char *line;
+    put_code();
+    f = facts_of();
+    snprintf(first, sizeof first, "%s", answers_with_guest(&f, 1, 7, 0));
+    CHECK(strstr(first, "56 instructions"));
+    got = answers_with_guest(&f, 1, 7, 1);
+    CHECK(strstr(got, said));
+    for (unsigned n = 0; n < 3; n++) { /* each tool says so */
+        line = strstr(text, said);
+        if (!CHECK(line != NULL)) return;
+        while (line > text && line[-1] != '\n') line--;
+        memmove(line, strchr(line, '\n') + 1,
+                strlen(strchr(line, '\n') + 1) + 1);
+    }
+    CHECK(equal(text, first));
+    CHECK(strcmp(answers_with_guest(&f, 1, 0, 1), first) != 0);
+    CHECK(strstr(text, said) == NULL);
+    CHECK(strcmp(answers_with_guest(&f, 0, 0, 1), first) != 0);
+    CHECK(strstr(text, said) == NULL);
+}
+
 /* ---- files of another kind ---- */
 
 static void write_file(const char *name, const char *from, size_t size)
@@ -662,6 +737,7 @@ int main(void)
     RUN(uptime_without_reference);
     RUN(each_field);
     RUN(queue_of_a_thread);
+    RUN(records_of_guests);
     RUN(other_files);
     RUN(ring);
     if (chdir("/")) return 2;

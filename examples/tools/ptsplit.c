@@ -9,6 +9,7 @@
 #include "common/code/kallsyms.h"
 #include "common/code/options.h"
 #include "common/perf/filters.h"
+#include "common/perf/guests.h"
 #include "common/perf/perffile.h"
 #include "ipt.h"
 #include <errno.h>
@@ -121,6 +122,7 @@ typedef struct splitter {
     uint8_t has_cpus;  /* queues are by cpu */
     uint32_t pt_event; /* or PERFDATA_NO_EVENT */
     perfdata_queues queues;
+    guests guests;
     uint8_t *bytes;    /* of the sideband, little endian */
     size_t byte_count;
     size_t byte_max;
@@ -408,9 +410,15 @@ static void read_records(splitter *s)
                 break;
             continue;
         }
+        if (guests_note(&s->guests, s->file.data->big_endian, &r)) no_memory(s);
+        if (guests_has(&s->guests, &r)) continue;
         if (perffile_queues_add(&s->queues, &r)) no_memory(s);
         see_record(s, &r);
     }
+    if (s->guests.records)
+        fprintf(stderr, "%s: %" PRIu64 " record%s made in guests: left out\n",
+                s->args->program, s->guests.records,
+                s->guests.records == 1 ? " was" : "s were");
     if (perffile_queues_finish(&s->queues)) no_memory(s);
     s->failed |= perffile_queues_trim(s->args, &s->file, &s->queues);
 }
@@ -1148,6 +1156,7 @@ static void free_all(splitter *s)
     perffile_queues_free(&s->queues);
     binaries_free(&s->code);
     filters_free(&s->filters);
+    guests_free(&s->guests);
     perffile_close(&s->file);
     if (s->folder >= 0) close(s->folder);
 }

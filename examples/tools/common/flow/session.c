@@ -21,6 +21,7 @@ void session_init(session *s, const tool_args *args,
     s->to = s->first_record = UINT64_MAX;
     spaces_init(&s->spaces, args);
     symbols_init(&s->symbols);
+    guests_init(&s->guests);
     functions_init(&s->functions);
     lines_init(&s->lines);
     bare_init(&s->bare);
@@ -46,6 +47,7 @@ void session_free(session *s)
     symbols_free(&s->symbols);
     lines_free(&s->lines);
     bare_free(&s->bare);
+    guests_free(&s->guests);
     spaces_free(&s->spaces);
 }
 
@@ -141,7 +143,8 @@ static int follow(tool_args *args, session *s, const char *word)
     if (strcmp(word, "--debuginfod") == 0) return use_debuginfod(args, s);
     while (i < 6 && strcmp(word, names[i]) != 0) i++;
     if (i == 6) {
-        const int status = bare_option(args, &s->bare, word);
+        int status = bare_option(args, &s->bare, word);
+        if (!status) status = guests_option(args, &s->guests, word);
         return status ? status : spaces_option(args, &s->spaces, word);
     }
     value = tool_argument(args, word);
@@ -173,7 +176,7 @@ static const char session_help[] =
     "                            files that are not here.\n"
     "  --quiet                   no progress, nothing about losses.\n"
     "  --strict                  status 1 if anything is lost.\n"
-    SPACES_HELP BARE_HELP;
+    SPACES_HELP GUESTS_HELP BARE_HELP;
 
 static int follow_option(tool_args *args, const char *word, void *context)
 {
@@ -508,6 +511,9 @@ static int read_records(session *s)
                 continue;
             break;
         }
+        if (guests_note(&s->guests, s->file.data->big_endian, &r))
+            return out_of_memory(s);
+        if (guests_has(&s->guests, &r)) continue;
         if (r.sample.time && r.sample.time < s->first_record)
             s->first_record = r.sample.time;
         if (r.sample.time > s->last_record) s->last_record = r.sample.time;
@@ -635,7 +641,10 @@ int session_open(session *s, const char *name)
     s->threads.config.switch_ip = find_switch(s);
     if (status == 0 && threads_start(&s->threads)) status = out_of_memory(s);
     use_last_comms(s);
-    if (status == 0 && s->config->symbols) start_symbols(s);
+    if (status == 0 && s->config->symbols) {
+        start_symbols(s);
+        status = guests_start(&s->guests, s->args);
+    }
     return status;
 }
 
@@ -732,7 +741,13 @@ static void print_losses(session *s)
                                         : s->threads.losses[i]);
     if (s->threads.guest_times && s->threads.timed && !s->quiet)
         fprintf(stderr, "%s: times in guests are by their clocks: what a VMCS "
-                        "adds to the TSC is not known\n", s->args->program);
+                        "adds to the TSC is not known; perf inject "
+                        "--vm-time-correlation takes it off\n",
+                s->args->program);
+    if (s->guests.records && !s->quiet)
+        fprintf(stderr, "%s: %" PRIu64 " record%s made in guests: their threads "
+                        "are not followed\n", s->args->program,
+                s->guests.records, s->guests.records == 1 ? " was" : "s were");
     print_loss(s, "bytes of trace after a full buffer", s->threads.skipped);
     print_loss(s, "mappings without a file", l->no_file);
     print_no_files(s);
@@ -839,7 +854,7 @@ static uint32_t label_of(session *s, const char *name)
 }
 
 /* Where a symbol is from. */
-enum { OF_FILE, OF_KERNEL, OF_MAP };
+enum { OF_FILE, OF_KERNEL, OF_MAP, OF_GUEST };
 
 static uint32_t number_of(session *s, const spaces_found *at, uint32_t pid,
                           int from, const symbol *func)
@@ -866,8 +881,9 @@ static void set_function(session *s, const spaces_found *at, uint32_t pid,
 {
     const symbol *whole = func;
     if (func->kind & (SYMBOL_PART | SYMBOL_SPLIT) && from != OF_MAP)
-        whole = symbols_whole(&s->symbols, from == OF_FILE ? at->file : NULL,
-                              func);
+        whole = symbols_whole(from == OF_GUEST ? &s->guests.kernel
+                                               : &s->symbols,
+                              from == OF_FILE ? at->file : NULL, func);
     place->whole = number_of(s, at, pid, from, whole);
     place->is_part = (func->kind & SYMBOL_PART) != 0;
     place->function = func->kind & SYMBOL_STUB || whole == func
@@ -957,6 +973,10 @@ int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
         && (func = symbols_at(&s->symbols, ip)) != NULL) {
         offset = ip;
         from = OF_KERNEL;
+    }
+    if (ip >> 63 && guest && (func = symbols_at(&s->guests.kernel, ip)) != NULL) {
+        offset = ip;
+        from = OF_GUEST;
     }
     if (!func && at.file) func = symbols_find(&s->symbols, at.file, offset);
     if (!func && !(ip >> 63) && !guest

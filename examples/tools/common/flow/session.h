@@ -12,6 +12,7 @@
 #ifndef SESSION_H
 #define SESSION_H
 #include "../perf/bare.h"
+#include "../perf/guests.h"
 #include "../code/functions.h"
 #include "../code/lines.h"
 #include "../code/names.h"
@@ -121,6 +122,7 @@ struct session {
     session_numbers pids;
     session_numbers cpus;
     const char *comm;
+    guests guests;
     uint64_t from;         /* ns */
     uint64_t to;
     uint32_t lead;         /* --stack-before, as threads_config.lead */
