@@ -6,6 +6,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
 #include "common/flow/diverge.h"
+#include "common/flow/ptwrites.h"
 #include "common/flow/said.h"
 #include "common/flow/session.h"
 #include <inttypes.h>
@@ -143,6 +144,7 @@ typedef struct task {
     uint16_t depth;      /* of calls */
     uint8_t is_deeper;   /* ... or more: what is before is not decoded */
     uint8_t group;       /* see said.h */
+    ptwrites_state write;
     line *ring;          /* --last */
     uint64_t put;        /* lines so far */
 } task;
@@ -213,6 +215,7 @@ typedef struct ptflow {
     session session;
     session_config config;
     functions_choice chosen; /* --func */
+    ptwrites writes;
     found *found;       /* FOUND places that were looked up */
     told *told;         /* TOLD blocks; NULL: lines have times, say, and differ */
     uint64_t unlisted;  /* instructions whose code has changed since */
@@ -882,6 +885,28 @@ static void on_block(session *s, session_task *of, const threads_who *who,
     p->session.stop |= p->out.failed;
 }
 
+/* A value that a program wrote without PTWRITE: the same event. */
+static void show_write(ptflow *p, task *t, const threads_who *who,
+                       const ipt_block *b)
+{
+    ipt_event e;
+    line l;
+    const int status = ptwrites_flow(&p->writes, &t->write, &p->session, who, b);
+    if (status < 0) out_of_memory(p);
+    if (status <= 0) return;
+    memset(&e, 0, sizeof e);
+    memset(&l, 0, sizeof l);
+    e.u.ptwrite.payload = t->write.value;
+    e.u.ptwrite.size = 8;
+    l.who = *who;
+    l.what = EVENT;
+    l.kind = IPT_EVT_PTWRITE;
+    l.offset = b->offset;
+    l.ip = t->write.ip;
+    memcpy(l.event, &e.u, sizeof e.u);
+    put_line(p, t, &l);
+}
+
 static void on_flow(session *s, session_task *of, const threads_who *who,
                     const ipt_block *b)
 {
@@ -913,6 +938,16 @@ static void on_flow(session *s, session_task *of, const threads_who *who,
         t->from = l;
         t->has_from = 1;
     }
+    if (show & EVENT) show_write(p, t, who, b);
+}
+
+/* Events are all that is shown. */
+static void on_unseen_flow(session *s, session_task *of, const threads_who *who,
+                           const ipt_block *b)
+{
+    ptflow *const p = (ptflow *) s->context;
+    task *const t = task_of(p, of);
+    if (b->kind == IPT_INSN_JCC || t->write.total) show_write(p, t, who, b);
 }
 
 static void on_event(session *s, session_task *of, const threads_who *who,
@@ -1095,6 +1130,7 @@ static void configure(ptflow *p)
     if (p->opt.show & ~(unsigned) (EVENT | ERRORS) || p->opt.check)
         c->flow = p->told ? on_block : on_flow;
     if (p->opt.show & EVENT) c->event = on_event;
+    if (!c->flow && p->opt.show & EVENT) c->flow = on_unseen_flow;
     c->lost = on_lost;
     c->insn = p->opt.show & INSN && !p->told;
     c->never_mark = p->opt.never_mark;
@@ -1218,6 +1254,7 @@ int main(int argc, char **argv)
         free(t);
     }
     free(p.found);
+    ptwrites_free(&p.writes);
     for (unsigned i = 0; p.told && i < TOLD; i++) free(p.told[i].text);
     free(p.told);
     free(p.chosen.states);

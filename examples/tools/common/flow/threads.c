@@ -176,6 +176,12 @@ static const char *const loss_texts[THREADS_LOSSES] = {
     "instructions of an unsure thread"
 };
 
+const ipt_trace *threads_trace(const threads *t, uint32_t queue)
+{
+    return queue < t->queues.queue_count && t->all && t->all[queue].in
+               ? &t->all[queue].trace.trace : NULL;
+}
+
 const char *threads_text(threads_loss loss)
 {
     return loss_texts[loss];

@@ -292,6 +292,10 @@ uint64_t threads_next(const threads *t, uint64_t run, uint32_t *tid,
 int threads_woken(const threads *t, uint32_t tid, uint64_t from, uint64_t to,
                   uint32_t *by);
 
+/* The trace of a queue that is in memory: from a callback, that of the flow which
+ * it is given. NULL: there is none. */
+const ipt_trace *threads_trace(const threads *t, uint32_t queue);
+
 /* What a kind of loss is, in a few words. */
 const char *threads_text(threads_loss loss);
 
