@@ -671,7 +671,7 @@ enum {
     IPT_PKT_OVF,       /* internal buffer overflow: packets were lost */
     IPT_PKT_STOP,      /* TraceStop */
     IPT_PKT_TNT_8,     /* u.tnt: 1 .. 6 conditional branches, returns */
-    IPT_PKT_TNT_64,    /* u.tnt: 1 .. 47 of them */
+    IPT_PKT_TNT_64,    /* u.tnt: 0 .. 47 of them; processors send 1 at least */
     IPT_PKT_TIP,       /* u.ip: target of an indirect branch or event */
     IPT_PKT_TIP_PGE,   /* u.ip: tracing enabled here */
     IPT_PKT_TIP_PGD,   /* u.ip: tracing disabled */

@@ -1051,13 +1051,13 @@ static int ipti_shape(const uint8_t *p, size_t n, uint8_t *type)
 /* TNT: branches, oldest first, under a stop bit.
  * SDM: "Taken/Not-taken (TNT) Packet"
  *   TNT-8   | 0 .. 0  1  b1 b2 .. bN  0 |   bits 7:1, N <= 6
- *   TNT-64  02 a3, then 48 bits alike, N <= 47
+ *   TNT-64  02 a3, then 48 bits alike, N <= 47; no processor sends N = 0
  * Returns 0 if there is none. */
 static inline int ipti_load_tnt(ipt_packet *out, uint64_t bits)
 {
     const unsigned count = ipti_top(bits | 1);
 
-    if (count == 0) /* no stop bit, or nothing below it */
+    if (bits == 0) /* no stop bit */
         return 0;
     out->u.tnt.bits = bits ^ (uint64_t) 1 << count;
     out->u.tnt.count = (uint8_t) count;
@@ -1907,14 +1907,14 @@ static void ipti_put_bytes(uint8_t *p, uint64_t value, unsigned n)
 
 static int ipti_store_tnt(uint8_t *p, const ipt_packet *packet)
 {
+    const int small = packet->type == IPT_PKT_TNT_8;
     uint8_t count = packet->u.tnt.count;
-    uint8_t most = packet->type == IPT_PKT_TNT_8 ? 6 : 47;
     uint64_t bits = packet->u.tnt.bits;
 
-    if (count == 0 || count > most || bits >> count)
+    if (count > (small ? 6 : 47) || (small && count == 0) || bits >> count)
         return IPT_ERR_PACKET;
     bits |= (uint64_t) 1 << count;
-    if (packet->type == IPT_PKT_TNT_8) {
+    if (small) {
         p[0] = (uint8_t) (bits << 1);
         return 1;
     }
@@ -3798,6 +3798,25 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- the rest ---- */
 
+/* EXSTOP completes MWAIT, with its FUP if it has one. If it has none, a FUP
+ * before PWRX is that of the MWAIT all the same, as nothing interrupts a
+ * processor that sleeps: a record is there only to use it up. */
+static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
+{
+    const int has_ip = packet->u.exstop.has_ip;
+    const unsigned at = ipti_evt_waiting(evt, IPTI_WAIT_EXSTOP);
+
+    if (!has_ip && at < evt->count && evt->pending[at].type == IPT_EVT_MWAIT
+        && ipti_evt_waiting(evt, IPTI_WAIT_PWRX) < evt->count)
+        ipti_evt_insert(evt, evt->count, packet, IPT_EVT_NONE,
+                        IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX);
+    ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
+                   has_ip ? (uint8_t) IPTI_WAIT_TAKE : ipti_evt_loose(evt),
+                   has_ip ? 0 : IPT_EVENT_NO_IP);
+    ipti_evt_stamp_held(evt);
+    ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.has_ip);
+}
+
 /* Packets that are one event each. MWAIT waits for the EXSTOP that follows, or
  * for a FUP before it, PWRE for PWRX. Packets about time alone make none. */
 static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
@@ -3812,12 +3831,7 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
             = packet->u.mwait.hints | (uint64_t) packet->u.mwait.ext << 32;
         break;
     case IPT_PKT_EXSTOP:
-        ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP,
-                       packet->u.exstop.has_ip ? (uint8_t) IPTI_WAIT_TAKE
-                                               : loose,
-                       packet->u.exstop.has_ip ? 0 : IPT_EVENT_NO_IP);
-        ipti_evt_stamp_held(evt);
-        ipti_evt_take(evt, packet, IPT_EVT_EXSTOP, packet->u.exstop.has_ip);
+        ipti_evt_exstop(evt, packet);
         break;
     case IPT_PKT_PWRE:
         record = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_WAIT_PWRX);
@@ -3829,6 +3843,8 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
     case IPT_PKT_PWRX:
         ipti_evt_await(evt, evt->count, IPTI_WAIT_PWRX, loose,
                        IPT_EVENT_NO_IP);
+        ipti_evt_await(evt, evt->count, IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX,
+                       loose, IPT_EVENT_NO_IP);
         record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
         ipti_evt_set(record, packet->u.pwrx.autonomous, packet->u.pwrx.last,
                      packet->u.pwrx.deepest, packet->u.pwrx.interrupt);
@@ -4066,13 +4082,16 @@ static inline void ipti_evt_tick(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->ticked = 1;
 }
 
-/* One packet: time first, then the phase, then what it means. */
+/* One packet: time first, then the phase, then what it means. A TNT without a
+ * bit says nothing. */
 static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
                                        const ipt_config *config,
                                        const ipt_packet *packet)
 {
     if (ipti_pkt_in(IPTI_EVT_TIMING, packet))
         ipti_evt_tick(evt, packet);
+    if (packet->type == IPT_PKT_TNT_64 && packet->u.tnt.count == 0)
+        return;
     if (packet->type == IPT_PKT_GAP)
         ipti_evt_gap(evt, packet);
     else if (!ipti_evt_phase(evt, config, packet) && !evt->error)

@@ -535,6 +535,10 @@ TEST(mutants_tnt_without_bits)
     memset(b.bytes + b.offset[7] + 2, 0, 6);
     check_coverage("no bits", code, 0);
     CHECK(want.errors > 0);
+    b.bytes[b.offset[7] + 2] = 1; /* a stop bit: it says nothing */
+    b.bytes[b.offset[6]] = 0x08;  /* the two branches */
+    check_coverage("a stop bit", code, 0);
+    CHECK_EQ(want.errors, 0);
 }
 
 /* Nor is a TMA with a bit that has to be 0: it is not passed over while tracing

@@ -1093,24 +1093,14 @@ static int write_trace(pttc *t, const void *bytes, size_t size)
     return fwrite(bytes, 1, size, t->trace) == size ? 0 : FAIL_WRITE;
 }
 
-/* A TNT packet without branches is no packet, but libipt's pttc writes it. */
-static int write_empty_tnt(pttc *t, uint8_t type)
-{
-    static const uint8_t tnt_8[] = {0x02};
-    static const uint8_t tnt_64[] = {0x02, 0xa3, 1, 0, 0, 0, 0, 0};
-    if (type == IPT_PKT_TNT_8) return write_trace(t, tnt_8, sizeof tnt_8);
-    return write_trace(t, tnt_64, sizeof tnt_64);
-}
-
 /* What ipt_pkt_encode refuses is a "bad packet" of libipt's, whose number 5
  * becomes the exit status, as if it were one of ours. */
 static int write_packet(pttc *t, const char *name, const ipt_packet *p)
 {
     uint8_t bytes[16];
     int size;
-    if ((p->type == IPT_PKT_TNT_8 || p->type == IPT_PKT_TNT_64)
-        && p->u.tnt.count == 0)
-        return write_empty_tnt(t, p->type);
+    if (p->type == IPT_PKT_TNT_8 && p->u.tnt.count == 0)
+        return write_trace(t, "\x02", 1); /* no packet, but as libipt's pttc */
     size = ipt_pkt_encode(bytes, sizeof bytes, p);
     if (size >= 0) return write_trace(t, bytes, (size_t) size);
     report(t, FAIL_LIBRARY, "encoder error in directive %s (status %s)", name,

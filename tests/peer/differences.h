@@ -106,6 +106,8 @@
     X(BACKWARD, "backward", "libipt's search backward can find the same "    \
                             "PSB for ever")                                  \
     X(CYC_10, "cyc-10", "2.0.5 takes CYCs of 9 bytes at most")               \
+    X(TNT_EMPTY, "tnt-empty", "libipt stops at a long TNT with only a stop " \
+                              "bit, which says nothing")                     \
     X(BDM64, "bdm64-between", "an event between makes libipt forget the "    \
                               "branch that BDM64 may have spoilt")           \
     X(HEADER_TIME, "header-time", "2.0.5 gives status events a time from "   \

@@ -794,6 +794,7 @@ static const struct directed {
     {D_RESUMED_0, 0, 0, {PSB, EXEC64, PSBEND, PGE(0)}, NULL},
     {D_SKZ84_CUT, IPT_ERRATUM_SKZ84, 0, {START(0x1000)}, "02730100010000"},
     {D_CYC_10, 0, 0, {START(0x1000)}, "ffffffffffffffffff0e"},
+    {D_TNT_EMPTY, 0, 0, {START(0x1000)}, "02a3010000000000"},
     {D_PSB_OVF, IPT_ERRATUM_SKD007, 0,
      {PSB, EXEC64, FUP(0x1000), CYC(0x3e), CYC(0x1e), PGE(0x1000)}, NULL},
     {D_STATUS_CBR, 0, 0, {START(0x1000), PSB, CBR(5), EXEC64, FUP(0x1001),
