@@ -2433,13 +2433,9 @@ struct ipt_clock {
 
 /* An event that waits for the packet that completes it, or to be handed out. */
 typedef struct ipt_pending_ {
-    uint64_t offset;
-    uint64_t ip;
-    uint64_t data[2];
-    uint8_t type;  /* IPT_EVT_ */
-    uint8_t waits; /* IPTI_WAIT_ */
-    uint8_t flags; /* IPT_EVENT_ */
-    uint8_t arg[5];
+    ipt_event event; /* that it will be; with its time, if it is stamped */
+    uint8_t waits;   /* IPTI_WAIT_ */
+    uint8_t stamped; /* it has the time at which its first packet came */
 } ipt_pending_;
 
 #define IPT_PENDING_MAX_ 15
@@ -2448,7 +2444,6 @@ typedef struct ipt_evt_state_ {
     ipt_clock clock;
     uint64_t last_ip;    /* for decompression; 0 after PSB and OVF */
     uint64_t psb_ip;     /* of the FUP in the last PSB+, or after an OVF */
-    uint64_t psb_lost;   /* the clock's at its end: lost_mtc << 32 | lost_cyc */
     int error;           /* comes when all before it is handed out */
     uint8_t phase;       /* IPTI_EVT_ */
     uint8_t psb_fup;     /* the last PSB+ has a FUP */

@@ -137,12 +137,10 @@
  *              if a block ends at it (fuzz/fuzz.h: FUZZ_ENDS), else at the end,
  *              and its member of u. [evt]: the packet's case pushes a record,
  *              by ipti_evt_aside if it needs no IP, by ipti_evt_take if a FUP
- *              may follow. Its payload is in data[0] and arg[0] to arg[3]: the
- *              time of a record that is held back takes data[1] and ip.
- *              ipti_evt_payload, unless u is a number of 64 bits and up to two
- *              bytes after it; ipti_evt_lost_place, if an instruction causes
- *              it. [bind]: ipti_bind_event, if an instruction causes it; any
- *              other event without an IP is before the next instruction. If an
+ *              may follow, and fills the record's event.u.
+ *              ipti_evt_lost_place, if an instruction causes it. [bind]:
+ *              ipti_bind_event, if an instruction causes it; any other event
+ *              without an IP is before the next instruction. If an
  *              instruction causes one event of the sort at most, the sort has a
  *              bit in IPTI_TAKEN_, which IPTI_TAKEN_ALL has, too. [walk]:
  *              ipti_event_inside, if it is about code only: while flow is
@@ -254,7 +252,7 @@ int memcmp(const void *a, const void *b, size_t size);
 
 IPTI_STATIC_ASSERT(line, sizeof(ipt_cache_line) == 64);
 IPTI_STATIC_ASSERT(pkt, sizeof(ipt_pkt_decoder) <= 256);
-IPTI_STATIC_ASSERT(evt, sizeof(ipt_evt_decoder) <= 1024);
+IPTI_STATIC_ASSERT(evt, sizeof(ipt_evt_decoder) <= 1536);
 IPTI_STATIC_ASSERT(insn, sizeof(ipt_insn_decoder) <= 4096);
 
 /* What _init leaves in a struct: it differs by version and size. */
@@ -2881,11 +2879,11 @@ static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
     IPT_MEMMOVE(record + 1, record, (evt->count - at) * sizeof(*record));
     IPT_MEMSET(record, 0, sizeof(*record));
     evt->count++;
-    record->offset = packet->offset;
-    record->type = type;
+    record->event.offset = packet->offset;
+    record->event.type = type;
     record->waits = waits;
     if (waits & (IPTI_WAIT_NOW | IPTI_WAIT_HELD))
-        record->flags = IPT_EVENT_NO_IP;
+        record->event.flags = IPT_EVENT_NO_IP;
     return record;
 }
 
@@ -2901,7 +2899,7 @@ static ipt_pending_ *ipti_evt_push(ipt_evt_state_ *evt,
         evt, evt->count, packet, type, psb ? (uint8_t) IPTI_WAIT_HELD : waits);
 
     if (psb)
-        record->flags = IPT_EVENT_STATUS;
+        record->event.flags = IPT_EVENT_STATUS;
     return record;
 }
 
@@ -2911,7 +2909,7 @@ static unsigned ipti_evt_first(const ipt_evt_state_ *evt, uint8_t type)
 {
     unsigned i = 0;
 
-    while (i < evt->count && evt->pending[i].type != type)
+    while (i < evt->count && evt->pending[i].event.type != type)
         i++;
     return i;
 }
@@ -2944,7 +2942,7 @@ static void ipti_evt_await(ipt_evt_state_ *evt, unsigned count, uint8_t from,
     for (i = 0; i < count; i++) {
         if (evt->pending[i].waits == from) {
             evt->pending[i].waits = to;
-            evt->pending[i].flags |= flags;
+            evt->pending[i].event.flags |= flags;
         }
     }
 }
@@ -2961,16 +2959,16 @@ static void ipti_evt_release(ipt_evt_state_ *evt, unsigned mask, uint64_t ip,
         if (!(record->waits & mask))
             continue;
         record->waits = IPTI_WAIT_NOW;
-        if (record->type == IPT_EVT_ASYNC_BRANCH
-            || record->type == IPT_EVT_DISABLED) { /* where flow went */
-            record->data[0] = has_ip ? ip : 0;
+        if (record->event.type == IPT_EVT_ASYNC_BRANCH
+            || record->event.type == IPT_EVT_DISABLED) { /* where flow went */
+            record->event.u.branch.to = has_ip ? ip : 0;
             if (!has_ip)
-                record->flags |= IPT_EVENT_NO_TO;
+                record->event.flags |= IPT_EVENT_NO_TO;
         } else {
             if (!has_ip)
-                record->flags |= IPT_EVENT_NO_IP;
-            if (!(record->flags & IPT_EVENT_NO_IP))
-                record->ip = ip;
+                record->event.flags |= IPT_EVENT_NO_IP;
+            if (!(record->event.flags & IPT_EVENT_NO_IP))
+                record->event.ip = ip;
         }
     }
 }
@@ -2983,18 +2981,18 @@ static void ipti_evt_no_fup(ipt_evt_state_ *evt)
     ipti_evt_release(evt, IPTI_WAIT_FUP, 0, 0);
 }
 
-/* Move complete records before those that wait; both keep their order. */
+/* Move complete records before those that wait; both keep their order. The
+ * place that nobody reads saves one on the stack. */
 static void ipti_evt_sort(ipt_evt_state_ *evt)
 {
     ipt_pending_ *to = evt->pending;
-    unsigned i;
+    ipt_pending_ *record;
 
-    for (i = 0; i < evt->count; i++) {
-        const ipt_pending_ record = evt->pending[i];
-        if (record.waits == IPTI_WAIT_NOW) {
-            IPT_MEMMOVE(to + 1, to,
-                        (size_t) (&evt->pending[i] - to) * sizeof(*to));
-            *to++ = record;
+    for (record = to; record < &evt->pending[evt->count]; record++) {
+        if (record->waits == IPTI_WAIT_NOW) {
+            evt->pending[IPT_PENDING_MAX_] = *record;
+            IPT_MEMMOVE(to + 1, to, (size_t) (record - to) * sizeof(*to));
+            *to++ = evt->pending[IPT_PENDING_MAX_];
         }
     }
 }
@@ -3018,102 +3016,37 @@ static void ipti_evt_drop(ipt_evt_state_ *evt, unsigned mask)
 
 /* ---- handing out ---- */
 
-/* Fill the part of an event that depends on its type. Types with the same first
- * members share their place in the union: u.pebs stands for all those with a
- * number of 64 bits, u.pwrx for those with bytes. */
-static void ipti_evt_payload(ipt_event *out, const ipt_pending_ *r)
-{
-    switch (r->type) {
-    case IPT_EVT_OVERFLOW: /* has none */
-        break;
-    case IPT_EVT_EXEC_MODE:
-    case IPT_EVT_IFLAGS:
-    case IPT_EVT_TSX:
-    case IPT_EVT_CBR:
-    case IPT_EVT_PWRE:
-    case IPT_EVT_PWRX:
-        out->u.pwrx.last = r->arg[0];
-        out->u.pwrx.deepest = r->arg[1];
-        out->u.pwrx.interrupt = r->arg[2];
-        out->u.pwrx.store = r->arg[3];
-        out->u.pwrx.autonomous = (uint8_t) r->data[0];
-        break;
-    case IPT_EVT_MWAIT:
-        out->u.mwait.hints = (uint32_t) r->data[0];
-        out->u.mwait.ext = (uint32_t) (r->data[0] >> 32);
-        break;
-    case IPT_EVT_CFE:
-        out->u.cfe.data[0] = r->data[0];
-        out->u.cfe.data[1] = r->data[1];
-        out->u.cfe.type = r->arg[0];
-        out->u.cfe.has = r->arg[1];
-        out->u.cfe.vector = r->arg[2];
-        break;
-    case IPT_EVT_TRIG:
-        out->u.trig.icnt = (uint16_t) r->data[0];
-        out->u.trig.trbv = r->arg[0];
-        out->u.trig.icntv = r->arg[1];
-        out->u.trig.mult = r->arg[2];
-        break;
-    default: /* branch, tnt, paging, vmcs, ptwrite, mnt, pebs, gap */
-        out->u.pebs.payload = r->data[0];
-        out->u.pebs.id = r->arg[0];
-        out->u.pebs.size = r->arg[1];
-        break;
-    }
-}
-
-/* Set what ipti_evt_payload hands out later. */
+/* Set what depends on the type. Types with the same first members share their
+ * place in the union: u.pebs stands for all those with a number of 64 bits,
+ * u.pwrx for those with bytes. */
 static void ipti_evt_set(ipt_pending_ *record, uint64_t data, uint8_t arg_0,
                          uint8_t arg_1, uint8_t arg_2)
 {
-    record->data[0] = data;
-    record->arg[0] = arg_0;
-    record->arg[1] = arg_1;
-    record->arg[2] = arg_2;
-}
+    ipt_event *event = &record->event;
 
-/* An event has the time at which it is complete. A record with this flag has
- * the time at which its first packet came. */
-#define IPTI_EVENT_STAMPED 0x80 /* in ipt_pending_.flags: data[1] has it, ... */
-#define IPTI_EVENT_CBR 4        /* ... and arg[] here the core:bus ratio */
-
-/* Where a stamped record keeps the counts of lost clock packets: in a member
- * that this event does not need, which is ip if it has none, and data[0] for an
- * overflow. All records of a PSB+ share those in evt. NULL: there is no
- * place. */
-static uint64_t *ipti_evt_stamp_lost(ipt_evt_state_ *evt, ipt_pending_ *record)
-{
-    if (record->flags & IPT_EVENT_STATUS)
-        return &evt->psb_lost;
-    if (record->type == IPT_EVT_OVERFLOW)
-        return &record->data[0];
-    return record->flags & IPT_EVENT_NO_IP ? &record->ip : NULL;
-}
-
-/* Keep the time of now in a record. */
-static void ipti_evt_stamp(ipt_evt_state_ *evt, ipt_pending_ *record)
-{
-    uint64_t *lost = ipti_evt_stamp_lost(evt, record);
-
-    record->data[1] = evt->clock.tsc;
-    record->arg[IPTI_EVENT_CBR] = evt->clock.cbr;
-    record->flags |= IPTI_EVENT_STAMPED;
-    if (evt->clock.has_tsc)
-        record->flags |= IPT_EVENT_TSC;
-    if (lost)
-        *lost = (uint64_t) evt->clock.lost_mtc << 32 | evt->clock.lost_cyc;
-}
-
-/* Keep the time of now in the records that are held back and have none. */
-static void ipti_evt_stamp_held(ipt_evt_state_ *evt)
-{
-    unsigned i;
-
-    for (i = 0; i < evt->count; i++)
-        if (evt->pending[i].waits == IPTI_WAIT_HELD
-            && !(evt->pending[i].flags & IPTI_EVENT_STAMPED))
-            ipti_evt_stamp(evt, &evt->pending[i]);
+    switch (event->type) {
+    case IPT_EVT_EXEC_MODE:
+    case IPT_EVT_IFLAGS:
+    case IPT_EVT_TSX:
+    case IPT_EVT_PWRE:
+    case IPT_EVT_PWRX:
+        event->u.pwrx.last = arg_0;
+        event->u.pwrx.deepest = arg_1;
+        event->u.pwrx.interrupt = arg_2;
+        event->u.pwrx.autonomous = (uint8_t) data;
+        break;
+    case IPT_EVT_TRIG:
+        event->u.trig.icnt = (uint16_t) data;
+        event->u.trig.trbv = arg_0;
+        event->u.trig.icntv = arg_1;
+        event->u.trig.mult = arg_2;
+        break;
+    default: /* tnt, paging, pebs */
+        event->u.pebs.payload = data;
+        event->u.pebs.id = arg_0;
+        event->u.pebs.size = arg_1;
+        break;
+    }
 }
 
 /* Give an event the time of now. */
@@ -3129,28 +3062,34 @@ static inline void ipti_evt_now(const ipt_evt_state_ *evt, ipt_event *out)
         out->flags |= IPT_EVENT_TSC;
 }
 
-/* Make an event of a complete record: its time is that of now, unless it is
- * stamped. */
-static void ipti_evt_fill(ipt_evt_state_ *evt, ipt_pending_ *r, ipt_event *out)
+/* An event has the time at which it is complete, or that of now, from here
+ * on. */
+static void ipti_evt_stamp(const ipt_evt_state_ *evt, ipt_pending_ *record)
 {
-    const uint64_t *lost = ipti_evt_stamp_lost(evt, r);
+    ipti_evt_now(evt, &record->event);
+    record->stamped = 1;
+}
 
-    IPT_MEMSET(out, 0, sizeof(*out));
-    out->offset = r->offset;
-    out->ip = r->flags & IPT_EVENT_NO_IP ? 0 : r->ip;
-    out->type = r->type;
-    ipti_evt_now(evt, out);
-    if (r->flags & IPTI_EVENT_STAMPED) {
-        out->flags = 0;
-        out->tsc = r->data[1];
-        out->cbr = r->arg[IPTI_EVENT_CBR];
-        if (lost) {
-            out->lost_mtc = (uint32_t) (*lost >> 32);
-            out->lost_cyc = (uint32_t) *lost;
-        }
-    }
-    out->flags |= r->flags & (uint8_t) ~IPTI_EVENT_STAMPED;
-    ipti_evt_payload(out, r);
+/* Keep the time of now in the records that are held back and have none. */
+static void ipti_evt_stamp_held(ipt_evt_state_ *evt)
+{
+    unsigned i;
+
+    for (i = 0; i < evt->count; i++)
+        if (evt->pending[i].waits == IPTI_WAIT_HELD
+            && !evt->pending[i].stamped)
+            ipti_evt_stamp(evt, &evt->pending[i]);
+}
+
+/* Make an event of a complete record. */
+static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
+                          ipt_event *out)
+{
+    *out = r->event;
+    if (out->flags & IPT_EVENT_NO_IP)
+        out->ip = 0;
+    if (!r->stamped)
+        ipti_evt_now(evt, out);
 }
 
 /* Hand out the first complete record. Returns 0 if there is none. A record of
@@ -3160,7 +3099,7 @@ static int ipti_evt_pop(ipt_evt_state_ *evt, ipt_event *out)
     unsigned i;
 
     while ((i = ipti_evt_waiting(evt, IPTI_WAIT_NOW)) < evt->count) {
-        const uint8_t type = evt->pending[i].type;
+        const uint8_t type = evt->pending[i].event.type;
         if (type != IPT_EVT_NONE)
             ipti_evt_fill(evt, &evt->pending[i], out);
         ipti_evt_remove(evt, i);
@@ -3183,7 +3122,7 @@ static void ipti_evt_psb(ipt_evt_state_ *evt, const ipt_packet *packet)
         open |= IPTI_WAIT_TAKE;
     if (ipti_evt_waiting(evt, open) < evt->count)
         evt->error = IPT_ERR_CONTEXT;
-    ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_WAIT_HELD)->flags
+    ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_WAIT_HELD)->event.flags
         = IPT_EVENT_STATUS; /* unless a FUP comes */
     if (evt->error)
         return;
@@ -3202,11 +3141,11 @@ static void ipti_evt_psb_end(ipt_evt_state_ *evt, const ipt_packet *packet,
     ipt_pending_ *record
         = &evt->pending[ipti_evt_first(evt, IPT_EVT_DISABLED)];
 
-    record->offset = packet->offset;
-    record->type = IPT_EVT_ENABLED;
+    record->event.offset = packet->offset;
+    record->event.type = IPT_EVT_ENABLED;
     if (!evt->psb_fup) {
-        record->type = off;
-        record->flags |= IPT_EVENT_NO_IP;
+        record->event.type = off;
+        record->event.flags |= IPT_EVENT_NO_IP;
     }
     ipti_evt_stamp_held(evt);
 }
@@ -3233,25 +3172,25 @@ static void ipti_evt_lost_place(ipt_evt_state_ *evt, uint64_t ip,
         ipt_pending_ *record = &evt->pending[i];
         if (record->waits != IPTI_WAIT_HELD)
             continue;
-        switch (record->type) {
+        switch (record->event.type) {
         case IPT_EVT_PAGING:
-            record->type = IPT_EVT_ASYNC_PAGING;
+            record->event.type = IPT_EVT_ASYNC_PAGING;
             break;
         case IPT_EVT_VMCS:
-            record->type = IPT_EVT_ASYNC_VMCS;
+            record->event.type = IPT_EVT_ASYNC_VMCS;
             break;
         case IPT_EVT_OVERFLOW:
             break;
         case IPT_EVT_PTWRITE:
         case IPT_EVT_CFE:
         case IPT_EVT_TRIG:
-            record->type = IPT_EVT_NONE;
+            record->event.type = IPT_EVT_NONE;
             continue;
         default: /* it needs none */
             continue;
         }
-        record->ip = ip;
-        record->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+        record->event.ip = ip;
+        record->event.flags &= (uint8_t) ~IPT_EVENT_NO_IP;
     }
 }
 
@@ -3280,7 +3219,7 @@ static void ipti_evt_held_done(ipt_evt_state_ *evt)
 
     if (lost && evt->psb_fup) {
         const unsigned count = ipti_evt_first(evt, IPT_EVT_ENABLED);
-        if (lost->flags & IPT_EVENT_NO_IP)
+        if (lost->event.flags & IPT_EVENT_NO_IP)
             ipti_evt_lost_place(evt, evt->psb_ip, count);
         ipti_evt_await(evt, count, IPTI_WAIT_TAKE, IPTI_WAIT_HELD,
                        IPT_EVENT_NO_IP); /* no FUP; a PSB ended WAIT_FUP */
@@ -3303,7 +3242,7 @@ static void ipti_evt_psb_done(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_psb_end(evt, packet, IPT_EVT_DISABLED);
     evt->enabled = evt->psb_fup;
     evt->phase = IPTI_EVT_HELD;
-    if (lost && lost->flags & IPT_EVENT_NO_IP && !evt->psb_fup)
+    if (lost && lost->event.flags & IPT_EVENT_NO_IP && !evt->psb_fup)
         evt->phase = IPTI_EVT_LOST;
     else if (!evt->psb_fup || evt->was_enabled)
         ipti_evt_held_done(evt);
@@ -3316,8 +3255,8 @@ static void ipti_evt_bdm70(ipt_evt_state_ *evt)
     ipt_pending_ *record
         = &evt->pending[ipti_evt_first(evt, IPT_EVT_ENABLED)];
 
-    record->type = IPT_EVT_DISABLED;
-    record->flags |= IPT_EVENT_NO_IP;
+    record->event.type = IPT_EVT_DISABLED;
+    record->event.flags |= IPT_EVENT_NO_IP;
     evt->psb_fup = 0;
     evt->last_ip = 0;
     ipti_evt_no_fup(evt);
@@ -3422,16 +3361,17 @@ static void ipti_evt_vmx(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipt_pending_ *record;
 
     if (branch) { /* from there */
-        const uint64_t ip = branch->ip;
+        const uint64_t ip = branch->event.ip;
         record = ipti_evt_insert(evt, (unsigned) (branch - evt->pending),
                                  packet, IPT_EVT_CFE, IPTI_WAIT_NOW);
-        record->ip = ip;
-        record->flags = 0;
+        record->event.ip = ip;
+        record->event.flags = 0;
     } else {
         record = ipti_evt_aside(evt, packet, IPT_EVT_CFE);
     }
-    record->arg[1] = IPT_CFE_INFERRED;
-    record->arg[0] = packet->u.pip.nr ? IPT_CFE_VMENTRY : IPT_CFE_VMEXIT;
+    record->event.u.cfe.has = IPT_CFE_INFERRED;
+    record->event.u.cfe.type
+        = packet->u.pip.nr ? IPT_CFE_VMENTRY : IPT_CFE_VMEXIT;
 }
 
 /* A new address space. Between a FUP and its TIP it is part of the asynchronous
@@ -3495,8 +3435,8 @@ static void ipti_evt_fup(ipt_evt_state_ *evt, const ipt_packet *packet)
         return;
     }
     if (ipti_evt_waiting(evt, IPTI_WAIT_TAKE) == evt->count)
-        ipti_evt_push(evt, packet, IPT_EVT_ASYNC_BRANCH, IPTI_WAIT_TIP)->ip
-            = evt->last_ip;
+        ipti_evt_push(evt, packet, IPT_EVT_ASYNC_BRANCH, IPTI_WAIT_TIP)
+            ->event.ip = evt->last_ip;
     ipti_evt_release(evt, IPTI_WAIT_FUP | IPTI_WAIT_TAKE, evt->last_ip, 1);
 }
 
@@ -3535,14 +3475,14 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
     evt->enabled = 0;
     if (branch)
-        branch->type = IPT_EVT_ASYNC_DISABLED;
+        branch->event.type = IPT_EVT_ASYNC_DISABLED;
     else
         branch = ipti_evt_push(evt, packet, IPT_EVT_DISABLED, IPTI_WAIT_NOW);
     branch->waits = IPTI_WAIT_NOW;
     if (has_ip)
-        branch->data[0] = evt->last_ip;
+        branch->event.u.branch.to = evt->last_ip;
     else
-        branch->flags |= IPT_EVENT_NO_TO;
+        branch->event.flags |= IPT_EVENT_NO_TO;
     /* what changes with it has no place in the flow that we see */
     ipti_evt_release(evt, IPTI_WAIT_TIP, 0, 0);
 }
@@ -3572,7 +3512,7 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
     }
     record = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
     if (record)
-        record->type = IPT_EVT_NONE; /* it went nowhere */
+        record->event.type = IPT_EVT_NONE; /* it went nowhere */
     ipti_evt_drop(evt, IPTI_WAIT_CFE);
     if (evt->enabled)
         ipti_evt_drop(evt, waiting);
@@ -3594,10 +3534,9 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
  * IP. */
 static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 {
-    const ipt_pending_ overflow = evt->pending[0];
-
+    evt->pending[IPT_PENDING_MAX_] = evt->pending[0];
     ipti_evt_remove(evt, 0);
-    evt->pending[evt->count++] = overflow;
+    evt->pending[evt->count++] = evt->pending[IPT_PENDING_MAX_];
 }
 
 /* Packets that no FUP follows and that say nothing of where flow is. The SDM
@@ -3639,8 +3578,8 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
             return 1;
         ipti_evt_lost_place(evt, evt->last_ip, evt->count);
         if (psb) { /* which had no FUP: this one counts as its own */
-            psb->type = IPT_EVT_ENABLED;
-            psb->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+            psb->event.type = IPT_EVT_ENABLED;
+            psb->event.flags &= (uint8_t) ~IPT_EVENT_NO_IP;
             evt->synced = 1;
         } else if (!evt->skipped) {
             ipti_evt_lost_last(evt);
@@ -3729,13 +3668,13 @@ static void ipti_evt_evd(ipt_evt_state_ *evt, const ipt_packet *packet)
     has = (unsigned) IPT_CFE_HAS_CR2 << type;
     if (at == evt->count) {
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, IPTI_WAIT_CFE);
-    } else if ((record->arg[1] | has) & IPT_CFE_HAS_CR2
-               || record->arg[1] & has) {
+    } else if ((record->event.u.cfe.has | has) & IPT_CFE_HAS_CR2
+               || record->event.u.cfe.has & has) {
         evt->error = IPT_ERR_CONTEXT; /* twice, or CR2 with another */
         return;
     }
-    record->arg[1] = (uint8_t) (record->arg[1] | has);
-    record->data[type == IPT_EVD_VMXR] = packet->u.evd.payload;
+    record->event.u.cfe.has = (uint8_t) (record->event.u.cfe.has | has);
+    record->event.u.cfe.data[type == IPT_EVD_VMXR] = packet->u.evd.payload;
 }
 
 /* Sets of CFE types. */
@@ -3780,20 +3719,20 @@ static void ipti_evt_cfe(ipt_evt_state_ *evt, const ipt_packet *packet)
         waits = IPTI_WAIT_FUP;
     if (at == evt->count) {
         record = ipti_evt_push(evt, packet, IPT_EVT_CFE, waits);
-    } else if (!(type & ipti_cfe_takes(record->arg[1]))) {
+    } else if (!(type & ipti_cfe_takes(record->event.u.cfe.has))) {
         evt->error = IPT_ERR_CONTEXT;
         return;
     }
     if (!(type & (IPTI_CFE_BRANCHES | IPTI_CFE_INSNS)))
-        record->type = IPT_EVT_NONE;
+        record->event.type = IPT_EVT_NONE;
     if (type & IPTI_CFE_NO_IP || waits & (IPTI_WAIT_NOW | IPTI_WAIT_HELD))
-        record->flags = IPT_EVENT_NO_IP;
+        record->event.flags = IPT_EVENT_NO_IP;
     record->waits = waits;
-    record->arg[0] = packet->u.cfe.type;
-    record->arg[2] = packet->u.cfe.vector;
+    record->event.u.cfe.type = packet->u.cfe.type;
+    record->event.u.cfe.vector = packet->u.cfe.vector;
     if (type & IPTI_CFE_VECTORS)
-        record->arg[1] |= IPT_CFE_HAS_VECTOR;
-    ipti_evt_stamp_held(evt); /* data[1] is free: no EVDs if it is held */
+        record->event.u.cfe.has |= IPT_CFE_HAS_VECTOR;
+    ipti_evt_stamp_held(evt);
 }
 
 /* ---- the rest ---- */
@@ -3806,7 +3745,8 @@ static void ipti_evt_exstop(ipt_evt_state_ *evt, const ipt_packet *packet)
     const int has_ip = packet->u.exstop.has_ip;
     const unsigned at = ipti_evt_waiting(evt, IPTI_WAIT_EXSTOP);
 
-    if (!has_ip && at < evt->count && evt->pending[at].type == IPT_EVT_MWAIT
+    if (!has_ip && at < evt->count
+        && evt->pending[at].event.type == IPT_EVT_MWAIT
         && ipti_evt_waiting(evt, IPTI_WAIT_PWRX) < evt->count)
         ipti_evt_insert(evt, evt->count, packet, IPT_EVT_NONE,
                         IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX);
@@ -3827,15 +3767,15 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
     switch (packet->type) {
     case IPT_PKT_MWAIT:
         record = ipti_evt_push(evt, packet, IPT_EVT_MWAIT, IPTI_WAIT_EXSTOP);
-        record->data[0]
-            = packet->u.mwait.hints | (uint64_t) packet->u.mwait.ext << 32;
+        record->event.u.mwait.hints = packet->u.mwait.hints;
+        record->event.u.mwait.ext = packet->u.mwait.ext;
         break;
     case IPT_PKT_EXSTOP:
         ipti_evt_exstop(evt, packet);
         break;
     case IPT_PKT_PWRE:
         record = ipti_evt_push(evt, packet, IPT_EVT_PWRE, IPTI_WAIT_PWRX);
-        record->flags = IPT_EVENT_NO_IP;
+        record->event.flags = IPT_EVENT_NO_IP;
         ipti_evt_stamp(evt, record);
         ipti_evt_set(record, 0, packet->u.pwre.state, packet->u.pwre.sub_state,
                      packet->u.pwre.hw);
@@ -3848,31 +3788,31 @@ static void ipti_evt_rest(ipt_evt_state_ *evt, const ipt_packet *packet)
         record = ipti_evt_aside(evt, packet, IPT_EVT_PWRX);
         ipti_evt_set(record, packet->u.pwrx.autonomous, packet->u.pwrx.last,
                      packet->u.pwrx.deepest, packet->u.pwrx.interrupt);
-        record->arg[3] = packet->u.pwrx.store;
+        record->event.u.pwrx.store = packet->u.pwrx.store;
         break;
     case IPT_PKT_STOP:
         ipti_evt_aside(evt, packet, IPT_EVT_STOP);
         break;
     case IPT_PKT_CBR:
         record = ipti_evt_aside(evt, packet, IPT_EVT_CBR);
-        record->arg[0] = packet->u.cbr.ratio;
+        record->event.u.cbr.ratio = packet->u.cbr.ratio;
         if (evt->phase == IPTI_EVT_PSB)
-            record->flags |= IPT_EVENT_STATUS;
+            record->event.flags |= IPT_EVENT_STATUS;
         break;
     case IPT_PKT_MNT:
-        ipti_evt_aside(evt, packet, IPT_EVT_MNT)->data[0]
+        ipti_evt_aside(evt, packet, IPT_EVT_MNT)->event.u.mnt.payload
             = packet->u.mnt.payload;
         break;
     case IPT_PKT_PTW:
         record = ipti_evt_take(evt, packet, IPT_EVT_PTWRITE,
                                packet->u.ptw.has_ip);
-        record->data[0] = packet->u.ptw.payload;
-        record->arg[0] = packet->u.ptw.plc ? 8 : 4;
+        record->event.u.ptwrite.payload = packet->u.ptw.payload;
+        record->event.u.ptwrite.size = packet->u.ptw.plc ? 8 : 4;
         break;
     case IPT_PKT_BBP:
         record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_BEGIN);
-        record->arg[0] = packet->u.bbp.type;
-        record->arg[1] = packet->u.bbp.sz ? 4 : 8;
+        record->event.u.pebs.id = packet->u.bbp.type;
+        record->event.u.pebs.size = packet->u.bbp.sz ? 4 : 8;
         break;
     case IPT_PKT_BIP:
         record = ipti_evt_aside(evt, packet, IPT_EVT_PEBS_ITEM);
@@ -3999,7 +3939,7 @@ static void ipti_evt_gap(ipt_evt_state_ *evt, const ipt_packet *packet)
     ipti_evt_release(evt, IPTI_WAIT_EXSTOP | IPTI_WAIT_PWRX, 0, 0);
     ipti_evt_drop(evt, ~(unsigned) IPTI_WAIT_NOW);
     evt->phase = IPTI_EVT_FLOW;
-    ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_WAIT_NOW)->data[0]
+    ipti_evt_push(evt, packet, IPT_EVT_GAP, IPTI_WAIT_NOW)->event.u.gap.lost
         = packet->u.gap.lost;
     evt->enabled = 0;
     evt->synced = 0;
@@ -4058,8 +3998,8 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
         /* before the paging that it brings */
         at = ipti_evt_first(evt, IPT_EVT_ASYNC_PAGING);
         ipti_evt_space(evt, packet, at, IPT_EVT_VMCS, IPT_EVT_ASYNC_VMCS)
-            ->data[0] = packet->u.vmcs.base == IPTI_NO_VMCS
-                            ? IPT_ASID_UNKNOWN : packet->u.vmcs.base;
+            ->event.u.vmcs.base = packet->u.vmcs.base == IPTI_NO_VMCS
+                                      ? IPT_ASID_UNKNOWN : packet->u.vmcs.base;
         break;
     case IPT_PKT_CFE:
         ipti_evt_cfe(evt, packet);
@@ -7549,7 +7489,7 @@ static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
         ipti_calls_clear(&w->calls, 0, 0);
         event->flags |= IPT_EVENT_SEAM;
         for (i = 0; i < w->evt.count; i++)
-            if (w->evt.pending[i].offset < at->sync)
+            if (w->evt.pending[i].event.offset < at->sync)
                 event->flags &= (uint8_t) ~IPT_EVENT_SEAM;
     }
     ipti_walk_give(w);

@@ -2294,7 +2294,7 @@ TEST(V4_lost_when_it_began)
          0x3000, 1},
         /* SKD010: what gets the IP of an overflow is as of that */
         {{ON, CYC(1), OVF, CYC(1), PIP(0x5000, 0), CYC(1), FUP(0x3000)},
-         IPT_EVT_ASYNC_PAGING, 3, 0x3000, 0},
+         IPT_EVT_ASYNC_PAGING, 2, 0x3000, 0},
         /* APL12: not as of the packet that shows whether the FUP is right */
         {{ON, OVF, FUP(0x3000), CYC(1), MWAIT(1, 2), CYC(1), EXSTOP(0), CYC(1),
           TNT(1, 1)}, IPT_EVT_MWAIT, 2, 0, 0},

@@ -52,6 +52,8 @@ core "$last" 'static int ipti_planted(void)\n{\n    return ipti_evt_in(0, 0);\n}
 caught layers '> .hw.: .*evt'
 edit ipt_impl.h '/^ \* Uses: /s/, \[pkt\]//'
 caught layers '< .sync.: .base.$'
+edit tests/evt.c '1s/^/#define planted IPTI_EVENTS(X)\n/'
+caught layers 'evt.c:1:.*IPTI_EVENTS'
 core "$second" 'static int ipti_planted(void);'
 caught layers 'prototypes'
 core "$second" "static int ipti_planted(void)\n{\n$(yes ';' | head -n 90)\n}"

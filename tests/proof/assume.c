@@ -51,13 +51,13 @@ static void queue_sides(void)
     const unsigned i = nondet_u8() & 15;
     const int good = is_record(&record);
 
-    REACH(good && record.type == IPT_EVT_OVERFLOW);
-    REACH(!good && record.type == IPT_EVT_OVERFLOW);
-    REACH(good && record.type == IPT_EVT_CFE
-          && record.arg[1] & IPT_CFE_INFERRED);
-    REACH(!good && record.type == IPT_EVT_CFE);
-    REACH(good && record.type == IPT_EVT_TNT && record.arg[0] == 47);
-    REACH(!good && record.type == IPT_EVT_TNT);
+    REACH(good && record.event.type == IPT_EVT_OVERFLOW);
+    REACH(!good && record.event.type == IPT_EVT_OVERFLOW);
+    REACH(good && record.event.type == IPT_EVT_CFE
+          && record.event.u.cfe.has & IPT_CFE_INFERRED);
+    REACH(!good && record.event.type == IPT_EVT_CFE);
+    REACH(good && record.event.type == IPT_EVT_TNT && record.event.u.tnt.count == 47);
+    REACH(!good && record.event.type == IPT_EVT_TNT);
     REACH(is_ready(&evt) && evt.count == IPT_PENDING_MAX_);
     REACH(!is_ready(&evt) && evt.count == IPT_PENDING_MAX_ && !evt.error);
     REACH(is_waiting(&evt, i) && i < evt.count);

@@ -144,16 +144,17 @@ static int is_record(const ipt_pending_ *record)
 {
     const int loose = record->waits == IPTI_WAIT_HELD
                       || record->waits == IPTI_WAIT_NOW;
+    const ipt_event *const event = &record->event;
 
-    switch (record->type) {
+    switch (event->type) {
     case IPT_EVT_OVERFLOW:
         return loose;
     case IPT_EVT_CFE:
-        return !(record->arg[1] & IPT_CFE_INFERRED)
-               || (loose && (record->arg[0] == IPT_CFE_VMENTRY
-                             || record->arg[0] == IPT_CFE_VMEXIT));
+        return !(event->u.cfe.has & IPT_CFE_INFERRED)
+               || (loose && (event->u.cfe.type == IPT_CFE_VMENTRY
+                             || event->u.cfe.type == IPT_CFE_VMEXIT));
     case IPT_EVT_TNT:
-        return is_tnt(record->arg[0]);
+        return is_tnt(event->u.tnt.count);
     default:
         return 1;
     }
@@ -180,7 +181,7 @@ static int is_waiting(const ipt_evt_state_ *evt, unsigned i)
 static int is_lost_at(const ipt_evt_state_ *evt, unsigned i)
 {
     return evt->phase < IPTI_EVT_LOST
-           || (i < evt->count && evt->pending[i].type == IPT_EVT_OVERFLOW
+           || (i < evt->count && evt->pending[i].event.type == IPT_EVT_OVERFLOW
                && evt->pending[i].waits == IPTI_WAIT_HELD);
 }
 

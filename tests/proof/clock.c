@@ -73,15 +73,15 @@ void given_ipti_evt_tick(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 static int same_record(const ipt_pending_ *a, const ipt_pending_ *b)
 {
-    unsigned i;
-    int same = a->offset == b->offset && a->ip == b->ip && a->type == b->type
-               && a->flags == b->flags && a->waits == b->waits;
+    const ipt_event *const x = &a->event;
+    const ipt_event *const y = &b->event;
 
-    for (i = 0; i < sizeof(a->data) / sizeof(a->data[0]); i++)
-        same = same && a->data[i] == b->data[i];
-    for (i = 0; i < sizeof(a->arg) / sizeof(a->arg[0]); i++)
-        same = same && a->arg[i] == b->arg[i];
-    return same;
+    return x->offset == y->offset && x->ip == y->ip && x->type == y->type
+           && x->flags == y->flags && x->tsc == y->tsc && x->cbr == y->cbr
+           && x->u.cfe.data[0] == y->u.cfe.data[0]
+           && x->u.cfe.data[1] == y->u.cfe.data[1]
+           && x->u.cfe.type == y->u.cfe.type && x->u.cfe.has == y->u.cfe.has
+           && a->waits == b->waits && a->stamped == b->stamped;
 }
 
 static void check_same_evt(void)

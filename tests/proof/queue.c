@@ -194,15 +194,15 @@ void prove_queue_fill(void)
     __CPROVER_assume(is_record(&record));
     ipti_evt_fill(&evt, &record, &event);
     CHECK(is_event(&event));
-    CHECK(event.type == record.type);
-    CHECK(event.offset == record.offset);
+    CHECK(event.type == record.event.type);
+    CHECK(event.offset == record.event.offset);
     REACH(event.type == IPT_EVT_CFE && event.u.cfe.has & IPT_CFE_INFERRED);
     REACH(event.type == IPT_EVT_TNT && event.u.tnt.count == 47);
     REACH(event.type == IPT_EVT_OVERFLOW && event.lost_mtc);
 }
 
-void given_ipti_evt_fill(ipt_evt_state_ *e, ipt_pending_ *record,
-                         ipt_event *out)
+void given_ipti_evt_fill(const ipt_evt_state_ *e,
+                         const ipt_pending_ *record, ipt_event *out)
 {
     CHECK(e == &evt);
     CHECK(is_record(record));
@@ -245,7 +245,8 @@ void prove_queue_lost(void) /* unwind 17, slow */
     CHECK(claim_rest(&before));
     CHECK(is_queue());
     CHECK(evt.count == count);
-    REACH(kept.type == IPT_EVT_OVERFLOW && followed == IPT_PENDING_MAX_ - 1);
-    REACH(kept.type == IPT_EVT_PAGING
-          && evt.pending[followed].type == IPT_EVT_ASYNC_PAGING);
+    REACH(kept.event.type == IPT_EVT_OVERFLOW
+          && followed == IPT_PENDING_MAX_ - 1);
+    REACH(kept.event.type == IPT_EVT_PAGING
+          && evt.pending[followed].event.type == IPT_EVT_ASYNC_PAGING);
 }

@@ -52,13 +52,14 @@ static void any_records(void)
  * there, so what holds for each record still does; and the record that is
  * followed is where it was moved to. If it was overwritten, a caller that has a
  * copy puts it before what was moved, or it is gone. All else may be anything
- * after it. */
+ * after it, but for the place that nobody reads, if it is not written. */
 static void proof_move(void *to, const void *from, size_t size)
 {
     const unsigned n = (unsigned) (size / sizeof(ipt_pending_));
     const unsigned t = (unsigned) ((ipt_pending_ *) to - evt.pending);
     const unsigned f = (unsigned) ((const ipt_pending_ *) from - evt.pending);
     const ipt_pending_ kept = evt.pending[followed];
+    const ipt_pending_ spare = evt.pending[IPT_PENDING_MAX_];
 
     CHECK(size % sizeof(ipt_pending_) == 0);
     CHECK(n <= QUEUE);
@@ -66,6 +67,8 @@ static void proof_move(void *to, const void *from, size_t size)
     CHECK(f <= IPT_PENDING_MAX_ - n);
     CHECK(is_queue());
     any_records();
+    if (t + n <= IPT_PENDING_MAX_)
+        evt.pending[IPT_PENDING_MAX_] = spare;
     if (followed >= f && followed < f + n) {
         followed = followed - f + t;
     } else if (followed >= t && followed < t + n) {
@@ -109,8 +112,9 @@ static int claim_rest(const ipt_evt_state_ *was)
 /* Of ipti_evt_first: i is the first record of that type. */
 static int claim_first(uint8_t type, unsigned i)
 {
-    return i <= evt.count && (i == evt.count || evt.pending[i].type == type)
-           && !(followed < i && evt.pending[followed].type == type);
+    return i <= evt.count
+           && (i == evt.count || evt.pending[i].event.type == type)
+           && !(followed < i && evt.pending[followed].event.type == type);
 }
 
 /* Of ipti_evt_waiting. */
@@ -124,7 +128,7 @@ static int claim_waiting(unsigned mask, unsigned i)
 /* The record that is followed has the type that it had, and waits for that. */
 static int claim_waits(const ipt_pending_ *kept, uint8_t waits)
 {
-    return evt.pending[followed].type == kept->type
+    return evt.pending[followed].event.type == kept->event.type
            && evt.pending[followed].waits == waits;
 }
 
@@ -156,8 +160,9 @@ static int claim_insert(const ipt_pending_ *kept, unsigned was, unsigned at,
                         uint8_t type, uint8_t waits)
 {
     return at < evt.count && evt.count <= IPT_PENDING_MAX_
-           && evt.pending[at].type == type && evt.pending[at].waits == waits
-           && evt.pending[at].arg[1] == 0
+           && evt.pending[at].event.type == type
+           && evt.pending[at].waits == waits
+           && evt.pending[at].event.u.cfe.has == 0
            && (was + 1 >= evt.count
                || (followed == was + (was >= at)
                    && claim_waits(kept, kept->waits)));
@@ -176,8 +181,8 @@ static int claim_overflow(const ipt_pending_ *kept)
 
     if (followed >= evt.count)
         return 1;
-    if (kept->type != IPT_EVT_OVERFLOW)
-        return now->type != IPT_EVT_OVERFLOW;
+    if (kept->event.type != IPT_EVT_OVERFLOW)
+        return now->event.type != IPT_EVT_OVERFLOW;
     return claim_waits(kept, kept->waits);
 }
 

@@ -1031,19 +1031,14 @@ ipt_clock._fields_ = [
     ("moved_", c_uint64),
 ]
 ipt_pending_._fields_ = [
-    ("offset", c_uint64),
-    ("ip", c_uint64),
-    ("data", c_uint64 * 2),
-    ("type", c_uint8),
+    ("event", ipt_event),
     ("waits", c_uint8),
-    ("flags", c_uint8),
-    ("arg", c_uint8 * 5),
+    ("stamped", c_uint8),
 ]
 ipt_evt_state_._fields_ = [
     ("clock", ipt_clock),
     ("last_ip", c_uint64),
     ("psb_ip", c_uint64),
-    ("psb_lost", c_uint64),
     ("error", c_int),
     ("phase", c_uint8),
     ("psb_fup", c_uint8),

@@ -947,15 +947,11 @@ pub struct ipt_clock {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct ipt_pending_ {
-    pub offset: u64,
-    pub ip: u64,
-    pub data: [u64; 2usize],
-    pub type_: u8,
+    pub event: ipt_event,
     pub waits: u8,
-    pub flags: u8,
-    pub arg: [u8; 5usize],
+    pub stamped: u8,
 }
 
 #[repr(C)]
@@ -964,7 +960,6 @@ pub struct ipt_evt_state_ {
     pub clock: ipt_clock,
     pub last_ip: u64,
     pub psb_ip: u64,
-    pub psb_lost: u64,
     pub error: c_int,
     pub phase: u8,
     pub psb_fup: u8,
