@@ -11,13 +11,13 @@ CC=${CC:-cc}
 # spent FILE: instructions.
 spent() {
     valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$build/ptflow" --quiet --last 1 "$1" 2>&1 >"$tmp/shown" |
+        "$build/ptflow" --quiet --stack-before all --last 1 "$1" 2>&1 >"$tmp/shown" |
         awk '/Collected/ {print $NF}'
 }
 
 # memory FILE: the most that it takes, in KiB.
 memory() {
-    "$tmp/peak" "$tmp/size" "$build/ptflow" --quiet --last 1 "$1" \
+    "$tmp/peak" "$tmp/size" "$build/ptflow" --quiet --stack-before all --last 1 "$1" \
         >"$tmp/shown" 2>&1 && cat "$tmp/size"
 }
 

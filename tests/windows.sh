@@ -9,8 +9,13 @@ CC=${CC:-cc}
 # record OPTION...
 record() {
     file=$tmp/data
+    rm -rf "$tmp/log"
     alone "$build/ptrecord" --quiet -o "$tmp/log" --perf-data "$file" "$@" \
         >"$tmp/said" 2>&1
+    recorded=$?
+    [ $recorded -eq 0 ] || [ $recorded -eq 77 ] ||
+        fail_with "not recorded: $*" "$tmp/said"
+    return $recorded
 }
 
 # lines WINDOW OPTION...: of $file, thread by thread; with the table of losses.
@@ -89,25 +94,61 @@ seconds() {
         awk '{print $1 + $2}'
 }
 
-# A microsecond of 200 MB.
-long() {
-    record --time cyc --max 500000 -- ls -l /usr/lib
-    list_times
+# lengthen BYTES: $file, repeated.
+lengthen() {
     size=$(wc -c <"$file")
     # shellcheck disable=SC2086 # flags
     $CC -std=c99 $WARN -O2 -I. -o "$tmp/long" tests/truth/long.c &&
-        "$tmp/long" $((200000000 / size + 1)) "$file" "$tmp/big" ||
-        { fail "no long recording"; return; }
+        "$tmp/long" $(($1 / size + 1)) "$file" "$tmp/big" ||
+        fail "no long recording"
     file=$tmp/big
+}
+
+# The last lines of each thread, of which some need more than others.
+lasts() {
+    for cpus in 0 2; do
+        record --psb-period 300 --time cyc --cpus $cpus -- "$tmp/tree"
+        lengthen 1500000
+        for what in "--last 5" "--last 4000 --block" "--last 70 --branch" \
+            "--last 9 --call --json" "--last 20 --event" "--last 3 --func main"; do
+            # shellcheck disable=SC2086 # words
+            {
+                lines $what --fields tid,cpu,time,ip,sure,offset >"$tmp/got"
+                lines $what --fields tid,cpu,time,ip,sure,offset \
+                    --stack-before all >"$tmp/want"
+            }
+            diff "$tmp/want" "$tmp/got" | grep '^[<>]' |
+                grep -v ' instructions, ' >"$tmp/differ"
+            [ -s "$tmp/got" ] || echo "there are none" >"$tmp/differ"
+            expect_empty "$cpus cpus, $what" "$tmp/differ"
+        done
+        "$build/ptflow" --last 5 "$file" 2>&1 >"$tmp/lines" |
+            grep -q "in the end only" && pass || fail "--last needs all"
+    done
+}
+
+# is_short NAME: a part takes less than 1/50 of the whole.
+is_short() {
+    echo "$1: $part s; all: $whole s" >"$tmp/row"
+    echo "$part $whole" | awk '{exit !($1 * 50 < $2)}' && pass ||
+        fail_with "takes too long" "$tmp/row"
+    [ -z "$VERBOSE" ] || cat "$tmp/row"
+}
+
+# A microsecond of 200 MB, and the last lines.
+long() {
+    record --time cyc --max 500000 -- ls -l /usr/lib
+    list_times
+    lengthen 200000000
     from=$(awk '{all[NR] = $1} END {print all[int(NR / 2)]}' "$tmp/times")
     from=${from%???}
     part=$(seconds "$build/ptflow" --time "${from}000,${from}999" "$file")
     grep -q " $from" "$tmp/out" || fail "nothing in 1 us"
     whole=$(seconds "$build/ptflow" --errors "$file")
-    echo "1 us: $part s; all: $whole s" >"$tmp/row"
-    echo "$part $whole" | awk '{exit !($1 * 50 < $2)}' && pass ||
-        fail_with "a microsecond takes too long" "$tmp/row"
-    [ -z "$VERBOSE" ] || cat "$tmp/row"
+    is_short "1 us"
+    part=$(seconds "$build/ptflow" --last 5 "$file")
+    [ "$(grep -c '^ls ' "$tmp/out")" -eq 5 ] || fail "--last 5 shows other lines"
+    is_short "--last 5"
 }
 
 cd "$root" || exit 2
@@ -118,8 +159,9 @@ if record --psb-period 200 --time cyc --cpus 2 -- "$tmp/tree"; then
     filtered
     late
     rest 600 all
-    rest 1 long
-else
+    rest 14 lasts
+    rest 2 long
+elif [ $recorded -eq 77 ]; then
     skip "windows: no ptrace here"
 fi
 report

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,6 +146,7 @@ typedef struct task {
     uint8_t is_deeper;   /* ... or more: what is before is not decoded */
     uint8_t group;       /* see said.h */
     ptwrites_state write;
+    uint64_t since;      /* --last: what is before is not all that there was */
     line *ring;          /* --last */
     uint64_t put;        /* lines so far */
 } task;
@@ -173,6 +175,7 @@ typedef struct told {
     size_t size;
 } told;
 
+#define ENDS      (1u << 18) /* bytes of trace: --last */
 #define TOLD      4096u /* a power of two */
 #define TOLD_TEXT 8192u /* bytes of them that are kept, at most */
 
@@ -363,6 +366,7 @@ static void put_number(text *t, uint64_t n)
 static task *task_of(ptflow *p, session_task *of)
 {
     task *t = (task *) of->user;
+    int is_cut;
     if (t) return t;
     t = (task *) calloc(1, sizeof *t);
     if (t && p->opt.last)
@@ -370,6 +374,7 @@ static task *task_of(ptflow *p, session_task *of)
     if (!t || (p->opt.last && !t->ring)) out_of_memory(p);
     t->of = of;
     t->is_deeper = p->session.threads.skips;
+    t->since = threads_since(&p->session.threads, of->tid, &is_cut);
     of->user = t;
     return t;
 }
@@ -732,6 +737,7 @@ static int is_chosen(ptflow *p, const line *l)
 static void put_line(ptflow *p, task *t, line *l)
 {
     if (!session_wants(&p->session, t->of, &l->who)) return;
+    if (l->who.tsc < t->since) return;
     if (p->opt.symbols) name_line(p, l);
     if (p->opt.func && !is_chosen(p, l)) return;
     l->comm = t->of->comm;
@@ -914,7 +920,8 @@ static void on_flow(session *s, session_task *of, const threads_who *who,
     const unsigned show = p->opt.show;
     task *const t = task_of(p, of);
     line l;
-    if (!(show & (BRANCH | CALL)) && !session_wants(s, of, who)) return;
+    if (!(show & (BRANCH | CALL | EVENT)) && !session_wants(s, of, who))
+        return;
     memset(&l, 0, sizeof l);
     l.who = *who;
     l.ip = b->ip;
@@ -1109,6 +1116,43 @@ static void print_lasts(ptflow *p)
     }
 }
 
+#define AGAIN 99 /* exit status: --last needs more */
+
+/* Are all lines there that --last asks for? */
+static int has_lasts(const ptflow *p)
+{
+    const threads *const t = &p->session.threads;
+    for (size_t i = 0; i < t->thread_count; i++) {
+        const session_task *const of =
+            session_task_of(&p->session, t->list[i].tid);
+        const task *const own = of ? (const task *) of->user : NULL;
+        int is_cut;
+        if ((of && !of->wanted) || (own && own->put >= p->opt.last)) continue;
+        threads_since(t, t->list[i].tid, &is_cut);
+        if (is_cut) return 0;
+    }
+    return 1;
+}
+
+/* The last lines need the end of the trace. How much of it is tried, by a process
+ * that begins where this one is; if that is not enough, by another one with more,
+ * and at last by this one. Its exit status; -1: go on here. */
+static int try_ends(ptflow *p)
+{
+    threads *const t = &p->session.threads;
+    const uint64_t all = t->size / 2;
+    for (t->config.ends = ENDS; t->config.ends < all; t->config.ends *= 16) {
+        int status;
+        const pid_t child = fork();
+        if (child == 0) return -1;
+        if (child < 0 || waitpid(child, &status, 0) != child) break;
+        if (!WIFEXITED(status)) return 1;
+        if (WEXITSTATUS(status) != AGAIN) return WEXITSTATUS(status);
+    }
+    t->config.ends = 0;
+    return -1;
+}
+
 /* Do instructions of a block have the same lines whenever it is executed? */
 static int is_plain(const ptflow *p)
 {
@@ -1153,6 +1197,14 @@ static int print_threads(const ptflow *p)
     return 0;
 }
 
+static void print_head(ptflow *p)
+{
+    if (!p->opt.json) return;
+    make_room(p, &p->out);
+    put_plain(&p->out, "{\"schema\":\"ptflow\",\"version\":1}\n");
+    flush(p, &p->out);
+}
+
 static int run(ptflow *p)
 {
     int status;
@@ -1165,13 +1217,16 @@ static int run(ptflow *p)
     p->chosen.pattern = p->opt.func;
     p->found = (found *) calloc(FOUND, sizeof *p->found);
     if (!p->found) out_of_memory(p);
-    if (p->opt.json) {
-        make_room(p, &p->out);
-        put_plain(&p->out, "{\"schema\":\"ptflow\",\"version\":1}\n");
-        flush(p, &p->out);
+    if (p->opt.last && !p->session.threads.windowed) {
+        fflush(stdout);
+        status = try_ends(p);
+        if (status >= 0) return status;
     }
     start_workers(p);
+    if (!p->opt.last) print_head(p);
     status = session_run(&p->session);
+    if (p->session.threads.config.ends && !has_lasts(p)) _exit(AGAIN);
+    if (p->opt.last) print_head(p);
     if (p->opt.last) print_lasts(p);
     end_workers(p);
     flush(p, &p->out);

@@ -150,15 +150,16 @@ static int is_measured(psbs *p, uint64_t from, uint64_t to)
     return found == 2;
 }
 
-static void find_part(const threads *t, psbs *p, window_span *part)
+static void find_part(const threads *t, psbs *p, uint64_t since,
+                      window_span *part)
 {
     uint64_t at;
     if (t->until != NO_TIME) {
         at = psbs_before(p, t->until);
         part->to = psbs_on(p, at == PSBS_NONE ? 0 : at, 1 + PARTS_LEAD);
     }
-    if (t->since == 0 || t->config.lead == UINT32_MAX) return;
-    at = psbs_before(p, t->since);
+    if (since == 0 || t->config.lead == UINT32_MAX) return;
+    at = psbs_before(p, since);
     if (at == PSBS_NONE) return;
     part->from = psbs_back(p, at, PARTS_LEAD + t->config.lead);
     for (unsigned n = PARTS_LEAD; t->cyc && t->mtc && part->from
@@ -166,8 +167,30 @@ static void find_part(const threads *t, psbs *p, window_span *part)
         part->from = psbs_back(p, part->from, n);
 }
 
-int parts_find(const threads *t, uint32_t queue, uint64_t near, size_t run,
-               size_t run_end, window_span *part)
+static void begin(const threads *t, psbs *p, uint32_t queue, uint64_t near)
+{
+    memset(p, 0, sizeof *p);
+    p->file = t->config.file;
+    p->queues = &t->queues;
+    p->config = &t->decoder;
+    p->queue = queue;
+    p->near = near;
+    psbs_init(p);
+}
+
+uint64_t parts_end(const threads *t, uint32_t queue, uint64_t near,
+                   uint64_t bytes)
+{
+    uint64_t tsc;
+    psbs p;
+    begin(t, &p, queue, near);
+    if (t->queues.snapshot || p.size <= bytes) return 0;
+    return psbs_next(&p, p.size - bytes, PSBS_NONE, &tsc) == PSBS_NONE ? 0
+                                                                        : tsc;
+}
+
+int parts_find(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
+               size_t run, size_t run_end, window_span *part)
 {
     const int by_cpu = t->queues.queues[queue].cpu != UINT32_MAX;
     const int shared = by_cpu && run_end - run > 1;
@@ -177,14 +200,8 @@ int parts_find(const threads *t, uint32_t queue, uint64_t near, size_t run,
     part->to = UINT64_MAX;
     if (t->queues.snapshot) return 1;
     memset(&r, 0, sizeof r);
-    memset(&p, 0, sizeof p);
-    p.file = t->config.file;
-    p.queues = &t->queues;
-    p.config = &t->decoder;
-    p.queue = queue;
-    p.near = r.near = near;
-    psbs_init(&p);
-    find_part(t, &p, part);
+    begin(t, &p, queue, r.near = near);
+    find_part(t, &p, since, part);
     if (!part->from || !shared) return p.failed ? -1 : 1;
     if (t->coarse || (t->kernel && !t->in_kernel && !t->cyc)) return 0;
     r.in = t;

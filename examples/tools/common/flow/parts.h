@@ -12,10 +12,16 @@
  * been measured. */
 #define PARTS_LEAD 2u
 
-/* Find the part of a queue, whose runs are run .. run_end, for what threads.config
- * says is shown. part->from 0: from the beginning; to UINT64_MAX: to the end. 1:
- * whose flow it is, is known there by itself; 0: not. -1 without memory. */
-int parts_find(const threads *t, uint32_t queue, uint64_t near, size_t run,
-               size_t run_end, window_span *part);
+/* Find the part of a queue, whose runs are run .. run_end, for what is shown since a
+ * time, 0: all, and until threads.until. part->from 0: from the beginning; to
+ * UINT64_MAX: to the end. 1: whose flow it is, is known there by itself; 0: not. -1
+ * without memory. */
+int parts_find(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
+               size_t run, size_t run_end, window_span *part);
+
+/* The time of the first PSB of so many last bytes of a queue; 0: it is not known,
+ * or that is all. */
+uint64_t parts_end(const threads *t, uint32_t queue, uint64_t near,
+                   uint64_t bytes);
 
 #endif /* PARTS_H */

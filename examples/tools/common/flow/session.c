@@ -730,7 +730,8 @@ static void print_losses(session *s)
     if (!s->quiet)
         fprintf(stderr, "%s: %s%" PRIu64 " instruction%s, %" PRIu32 " queue%s\n",
                 s->args->program,
-                s->threads.windowed ? "in this time only: " : "",
+                s->threads.windowed ? "in this time only: "
+                : s->threads.skips ? "in the end only: " : "",
                 s->threads.instructions,
                 TOOL_S(s->threads.instructions),
                 s->threads.queues.queue_count,

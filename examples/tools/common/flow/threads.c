@@ -2818,23 +2818,76 @@ static int is_wanted(threads *t, uint32_t number)
     return wanted;
 }
 
+/* The end of each thread, or for those that share cpus that of all, is asked for. */
+static int find_ends(threads *t)
+{
+    pids coded;
+    memset(&coded, 0, sizeof coded);
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        const threads_queue_ *const q = &t->all[i];
+        threads_thread_ *const thread = find_thread(t, q->queue ? q->queue->tid
+                                                                : 0);
+        uint64_t since;
+        if (!q->in || (q->by_cpu && t->kernel)) continue;
+        since = parts_end(t, i, q->near, t->config.ends);
+        if (q->by_cpu && since > t->since) t->since = since;
+        if (!q->by_cpu && thread) thread->since = since;
+        if (!q->by_cpu && thread) thread->cut = since != 0;
+    }
+    for (size_t i = 0; i < t->row_count; i++)
+        if (t->rows[i].brings && pids_set(&coded, t->rows[i].pid, t)) return -1;
+    for (size_t i = 0; i < t->run_count; i++) {
+        threads_thread_ *const thread = find_thread(t, t->runs[i].tid);
+        if (thread && t->runs[i].tsc < t->since
+            && pids_find(&coded, thread->pid))
+            thread->cut = 1;
+    }
+    pids_free(&coded);
+    return 0;
+}
+
+/* Since when a queue is asked for. */
+static uint64_t asked_since(const threads *t, const threads_queue_ *q)
+{
+    const threads_thread_ *const thread =
+        q->by_cpu ? NULL : find_thread(t, q->queue->tid);
+    return t->windowed || !thread ? t->since : thread->since;
+}
+
+uint64_t threads_since(const threads *t, uint32_t tid, int *cut)
+{
+    const threads_thread_ *const thread = find_thread(t, tid);
+    *cut = 0;
+    if (t->windowed) return 0;
+    if (thread && thread->since) {
+        *cut = thread->cut;
+        return thread->since;
+    }
+    *cut = t->since && thread && thread->cut;
+    return t->since;
+}
+
 /* What of the queues is decoded. Where it is not clear in a part whose flow it is,
  * what came before may say it. 0, or -1 without memory. */
 static int find_parts(threads *t)
 {
     const uint32_t count = t->queues.queue_count;
     int clear = 1;
-    if (!t->windowed) return 0;
+    if (!t->windowed && (!t->config.ends || t->config.lead == UINT32_MAX))
+        return 0;
+    if (!t->windowed && find_ends(t)) return -1;
     t->parts = (window_span *) calloc((size_t) count + 1, sizeof *t->parts);
     if (!t->parts) return -1;
     for (uint32_t i = 0; i < count; i++) {
         const threads_queue_ *const q = &t->all[i];
-        const int found = q->in ? parts_find(t, i, q->near, q->run, q->run_end,
-                                             &t->parts[i]) : 1;
+        const int found = !q->in ? 1
+            : parts_find(t, i, q->near, asked_since(t, q), q->run, q->run_end,
+                         &t->parts[i]);
         if (found < 0) return -1;
         clear &= found;
     }
     t->size = 0;
+    if (!clear && !t->windowed) t->since = 0;
     for (uint32_t i = 0; i < count; i++) {
         if (!clear && t->all[i].by_cpu) t->parts[i].from = 0;
         if (!t->all[i].in) continue;

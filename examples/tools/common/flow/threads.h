@@ -115,6 +115,8 @@ typedef struct threads_config {
     uint64_t to;        /* ... for: what is decoded of it need not be all, and is
                            not counted; 0 and UINT64_MAX, or both 0: all is */
     uint32_t lead;      /* PSBs that are decoded before it; UINT32_MAX: all */
+    uint64_t ends;      /* not 0: the end of each thread is asked for, about so many
+                           bytes of trace: see threads_since */
 } threads_config;
 
 /* What a record of a switch says: from `tsc` on, another thread has the cpu. */
@@ -185,6 +187,8 @@ typedef struct threads_thread_ {
     uint8_t in_call; /* it stopped in a system call */
     uint8_t seen;    /* some of its flow was */
     uint8_t shared;  /* its places are */
+    uint8_t cut;     /* there may be flow of it before `since` */
+    uint64_t since;  /* all its flow from there on is decoded; 0: all */
     uint32_t group;   /* not 0: or where another one with this number does, as
                          their flow may have been mixed up */
 } threads_thread_;
@@ -274,6 +278,10 @@ int threads_run(threads *t);
 
 /* From config.apply: code has changed, of all processes or of one. */
 void threads_changed(threads *t, uint64_t ip, uint64_t size);
+
+/* When the flow of a thread begins of which all is decoded from there on; 0: all is.
+ * *cut: there may be more before. Known once there is flow. */
+uint64_t threads_since(const threads *t, uint32_t tid, int *cut);
 
 /* A thread whose `run` changes had no processor meanwhile: 1, and from when to
  * when; 0: not known. run 0: it had none so far; after 0: at the end, when *to
