@@ -237,6 +237,30 @@ calls() {
     grep -q call got && grep -q ret got && [ "$(grep -vc 'call\|ret' got)" -eq 0 ]
 }
 check "--call" calls
+# What main calls is called from one depth, after jumps out of functions, signals
+# and other stacks, too; recursion goes deeper by one each time, and comes back.
+depths() {
+    $CC -O1 -w -static -o calls.exe "$programs/calls.c" &&
+        "$build/ptrecord" --quiet --perf-data calls.data ./calls.exe &&
+        flow --json --call --fields sym,to_sym,kind calls.data |
+        tr -d '{}"' | awk -F '[,:]' '
+            $10 ~ /^call/ && $6 == "main" {main[$4] = 1; n++}
+            /recursion/ {deep = deep " " $4 ($10 == "ret" ? "r" : "")}
+            END {
+                for (d in main) {depths++; first = d}
+                want = ""
+                for (i = 0; i < 4; i++) want = want " " first + i
+                for (i = 3; i >= 0; i--) want = want " " first + i "r"
+                exit !(depths == 1 && n >= 14 && deep == want)}'
+}
+check "--call: how deep" depths
+targets() {
+    flow --branch --fields to_sym,to_symoff,to calls.data >got &&
+        flow --insn --fields sym,symoff,ip calls.data | sort -u >all &&
+        grep -q '^recursion recursion+0x0 ' got &&
+        sort -u got | comm -23 - all >not && [ ! -s not ]
+}
+check "to_sym, to_symoff" targets
 events() {
     flow --quiet --event --fields kind none.data | sort -u >got
     grep -q enabled got && grep -q disabled got

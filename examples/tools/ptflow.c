@@ -45,12 +45,13 @@ static const char help[] =
     "  --fields <field>,...      what a line has, in this order: pid, tid, cpu,\n"
     "                            time, ip, to, size, count, kind, mode, comm,\n"
     "                            sym, symoff, dso, queue, offset, sure, guest,\n"
-    "                            values.\n"
-    "                            sym is the function, ? if there is none;\n"
-    "                            symoff the place in it, or in the file; sure\n"
-    "                            is 0 if it may have been another thread;\n"
-    "                            guest 1 for code of a virtual machine; values\n"
-    "                            what an event says, as payload=2a size=8.\n"
+    "                            to_sym, to_symoff, values. sym is the\n"
+    "                            function, ? if there is none; symoff the place\n"
+    "                            in it, or in the file; to_sym and to_symoff\n"
+    "                            those of `to`; sure is 0 if it may have been\n"
+    "                            another thread; guest 1 for code of a virtual\n"
+    "                            machine; values what an event says, as\n"
+    "                            payload=2a size=8.\n"
     "  --json                    an object a line, for scripts: \"type\" and the\n"
     "                            fields. The first says the version of this\n"
     "                            form, now 1: fields may be added to it.\n"
@@ -84,13 +85,13 @@ enum { INSN = 1, BLOCK = 2, BRANCH = 4, CALL = 8, EVENT = 16, ERRORS = 32 };
 typedef enum field {
     F_PID, F_TID, F_CPU, F_TIME, F_IP, F_TO, F_SIZE, F_COUNT, F_KIND, F_MODE,
     F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE,
-    F_GUEST, F_VALUES, FIELDS
+    F_GUEST, F_TO_SYM, F_TO_SYMOFF, F_VALUES, FIELDS
 } field;
 
 static const char *const field_names[FIELDS] = {
     "pid",  "tid",  "cpu", "time", "ip",    "to",     "size", "count", "kind",
     "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure",
-    "guest", "values"
+    "guest", "to_sym", "to_symoff", "values"
 };
 
 typedef struct options {
@@ -107,8 +108,17 @@ typedef struct options {
     uint8_t json;
     uint8_t never_mark;
     uint8_t list_threads;
-    uint8_t symbols; /* names of functions or files are needed */
+    uint8_t symbols; /* names of functions or files are needed, .. */
+    uint8_t targets; /* ... also those of `to` */
 } options;
+
+/* What is at an address; what it points to stays to the end. */
+typedef struct place {
+    const char *func; /* NULL: not known */
+    const char *dso;  /* NULL: not known */
+    uint64_t offset;  /* in the function, or in the file */
+    uint32_t function;
+} place;
 
 /* A line to come, in numbers; what it points to stays to the end. */
 typedef struct line {
@@ -116,11 +126,9 @@ typedef struct line {
     uint64_t ip;
     uint64_t to;
     uint64_t offset;
-    uint64_t place;   /* of ip in the function, or in the file */
     const char *comm;
-    const char *func; /* NULL: not known */
-    const char *dso;  /* NULL: not known */
-    uint32_t function;
+    place at;         /* ip */
+    place target;     /* to */
     uint32_t count;
     uint16_t depth;
     uint8_t size;
@@ -137,28 +145,34 @@ typedef struct line {
 typedef char line_check[sizeof ((ipt_event *) 0)->u
                                 <= sizeof ((line *) 0)->event ? 1 : -1];
 
+typedef struct ptflow ptflow;
+
 /* What is kept of a thread. */
 typedef struct task {
+    ptflow *in;
     const session_task *of;
     uint8_t has_from;
     line from;           /* a branch whose target comes next */
-    uint16_t depth;      /* of calls */
-    uint8_t is_deeper;   /* ... or more: what is before is not decoded */
+    stack stack;         /* --call */
+    uint64_t first;      /* where flow stays in its top frame, ... */
+    uint64_t last;
+    uint64_t changes;    /* ... until code changes */
+    uint8_t is_deeper;   /* more frames may be below: what is before is not
+                            decoded */
     uint8_t group;       /* see said.h */
     ptwrites_state write;
     uint64_t since;      /* --last: what is before is not all that there was */
+    uint8_t guest;       /* it runs one, now */
     line *ring;          /* --last */
     uint64_t put;        /* lines so far */
 } task;
 
-/* What is at an address. */
+/* What session_find said. */
 typedef struct found {
     uint64_t ip;
     uint64_t life; /* changes of code + 1 */
-    uint64_t place;
-    const char *func;
-    const char *dso;
-    uint32_t function;
+    place place;
+    stack_function function;
     uint32_t pid;
     uint8_t guest;
 } found;
@@ -212,7 +226,7 @@ typedef struct batch {
     text text;
 } batch;
 
-typedef struct ptflow {
+struct ptflow {
     const tool_args *args;
     options opt;
     session session;
@@ -236,7 +250,7 @@ typedef struct ptflow {
     unsigned fill; /* the one that is being filled */
     unsigned take; /* the next that a worker takes */
     uint8_t ended;
-} ptflow;
+};
 
 #define ROOM (1u << 16)
 
@@ -361,7 +375,60 @@ static void put_number(text *t, uint64_t n)
     while (i < sizeof digits) put_char(t, digits[i++]);
 }
 
+/* ---- what is at an address ---- */
+
+static void look_up(ptflow *p, uint32_t pid, uint8_t guest, uint64_t ip,
+                    found *f)
+{
+    session_place at;
+    const int is = session_find(&p->session, pid, guest, ip, &at);
+    f->ip = ip;
+    f->pid = pid;
+    f->guest = guest;
+    f->life = p->session.changes + 1;
+    f->place.func = at.name;
+    f->place.function = at.function;
+    f->place.dso = at.file;
+    f->place.offset = at.offset;
+    if (!is) at.function = functions_label(&p->session.functions, "[unknown]");
+    if (p->config.symbols && !at.function) out_of_memory(p);
+    f->function = session_function(&at);
+}
+
+static inline const found *found_at(ptflow *p, uint32_t pid, uint8_t guest,
+                                    uint64_t ip)
+{
+    const uint64_t hash = (ip ^ (uint64_t) pid << 32) * 0x9e3779b97f4a7c15u;
+    found *const f = &p->found[hash >> 50 & (FOUND - 1)];
+    if (f->ip != ip || f->pid != pid || f->guest != guest
+        || f->life != p->session.changes + 1)
+        look_up(p, pid, guest, ip, f);
+    return f;
+}
+
+static void name_line(ptflow *p, line *l)
+{
+    l->at = found_at(p, l->who.pid, l->who.guest, l->ip)->place;
+    if (p->opt.targets && l->has_to)
+        l->target = found_at(p, l->who.pid, l->who.guest, l->to)->place;
+}
+
+static stack_function function_at(uint64_t ip, void *user)
+{
+    const task *const t = (const task *) user;
+    return found_at(t->in, t->of->pid, t->guest, ip)->function;
+}
+
+static void no_frame(stack *s, stack_frame *frame, stack_why why)
+{
+    (void) s;
+    (void) frame;
+    (void) why;
+}
+
 /* ---- threads ---- */
+
+static const stack_config stack_calls = {function_at, no_frame, no_frame};
 
 static task *task_of(ptflow *p, session_task *of)
 {
@@ -372,53 +439,30 @@ static task *task_of(ptflow *p, session_task *of)
     if (t && p->opt.last)
         t->ring = (line *) calloc((size_t) p->opt.last, sizeof *t->ring);
     if (!t || (p->opt.last && !t->ring)) out_of_memory(p);
+    t->in = p;
     t->of = of;
     t->is_deeper = p->session.threads.skips;
     t->since = threads_since(&p->session.threads, of->tid, &is_cut);
+    stack_init(&t->stack, &stack_calls, t);
     of->user = t;
     return t;
 }
 
-/* ---- what is at an address ---- */
-
-static void look_up(ptflow *p, const line *l, found *f)
-{
-    session_place place;
-    session_find(&p->session, l->who.pid, l->who.guest, l->ip, &place);
-    f->ip = l->ip;
-    f->pid = l->who.pid;
-    f->guest = l->who.guest;
-    f->life = p->session.changes + 1;
-    f->func = place.name;
-    f->function = place.function;
-    f->dso = place.file;
-    f->place = place.offset;
-}
-
-static void name_line(ptflow *p, line *l)
-{
-    const uint64_t hash = (l->ip ^ (uint64_t) l->who.pid << 32)
-                        * 0x9e3779b97f4a7c15u;
-    found *const f = &p->found[hash >> 50 & (FOUND - 1)];
-    if (f->ip != l->ip || f->pid != l->who.pid || f->guest != l->who.guest
-        || f->life != p->session.changes + 1)
-        look_up(p, l, f);
-    l->func = f->func;
-    l->function = f->function;
-    l->dso = f->dso;
-    l->place = f->place;
-}
-
 /* ---- lines ---- */
 
-static void put_place(text *t, const line *l)
+static void put_sym(text *t, const place *at)
 {
-    put_text(t, l->func ? l->func : l->dso ? l->dso : "?");
-    if (!l->func && !l->dso) return;
+    put_text(t, at->func ? at->func : "?");
+}
+
+static void put_place(text *t, const place *at)
+{
+    put_text(t, at->func ? at->func : at->dso ? at->dso : "?");
+    if (!at->func && !at->dso) return;
     put_char(t, '+');
     put_char(t, '0');
     put_char(t, 'x');
-    put_hex(t, l->place);
+    put_hex(t, at->offset);
 }
 
 static void put_time(const ptflow *p, text *t, uint64_t tsc)
@@ -505,9 +549,13 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_KIND: put_text(t, kind_name(l)); break;
     case F_MODE: put_text(t, mode_name(l->mode)); break;
     case F_COMM: put_text(t, *l->comm ? l->comm : "-"); break;
-    case F_SYM: put_text(t, l->func ? l->func : "?"); break;
-    case F_SYMOFF: put_place(t, l); break;
-    case F_DSO: put_text(t, l->dso ? l->dso : "?"); break;
+    case F_SYM: put_sym(t, &l->at); break;
+    case F_TO_SYM: put_sym(t, &l->target); break;
+    case F_SYMOFF:
+    case F_TO_SYMOFF:
+        put_place(t, what == F_SYMOFF ? &l->at : &l->target);
+        break;
+    case F_DSO: put_text(t, l->at.dso ? l->at.dso : "?"); break;
     case F_QUEUE: put_number(t, l->who.queue); break;
     case F_OFFSET: put_hex(t, l->offset); break;
     case F_GUEST: put_number(t, l->who.guest); break;
@@ -536,6 +584,14 @@ static void put_address(text *t, uint64_t n)
     put_plain(t, "\"0x");
     put_hex(t, n);
     put_char(t, '"');
+}
+
+static void put_offset(text *t, const place *at)
+{
+    if (at->func || at->dso)
+        put_address(t, at->offset);
+    else
+        put_plain(t, "null");
 }
 
 static void put_flag(text *t, unsigned flag)
@@ -574,14 +630,11 @@ static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
             put_plain(t, "null");
         break;
     case F_COMM: put_quoted(t, *l->comm ? l->comm : NULL); break;
-    case F_SYM: put_quoted(t, l->func); break;
-    case F_SYMOFF:
-        if (l->func || l->dso)
-            put_address(t, l->place);
-        else
-            put_plain(t, "null");
-        break;
-    case F_DSO: put_quoted(t, l->dso); break;
+    case F_SYM: put_quoted(t, l->at.func); break;
+    case F_SYMOFF: put_offset(t, &l->at); break;
+    case F_DSO: put_quoted(t, l->at.dso); break;
+    case F_TO_SYM: put_quoted(t, l->target.func); break;
+    case F_TO_SYMOFF: put_offset(t, &l->target); break;
     case F_OFFSET: put_address(t, l->offset); break;
     case F_GUEST: put_flag(t, l->who.guest); break;
     case F_VALUES: put_quoted(t, *words_of(l, words) ? words : NULL); break;
@@ -729,7 +782,7 @@ static void print_line(ptflow *p, const line *l)
 static int is_chosen(ptflow *p, const line *l)
 {
     const int is = functions_chosen(&p->session.functions, &p->chosen,
-                                    l->function);
+                                    l->at.function);
     if (is < 0) out_of_memory(p);
     return is;
 }
@@ -783,19 +836,38 @@ static void end_branch(ptflow *p, task *t, uint64_t to)
     put_line(p, t, &t->from);
 }
 
-static void show_calls(task *t, line *l)
+/* Flow goes on with a block. */
+static void follow(task *t, const threads_who *who, const ipt_block *b)
 {
-    const int call = l->kind == IPT_INSN_CALL
-                  || l->kind == IPT_INSN_CALL_INDIRECT;
-    if (call || l->kind == IPT_INSN_RET) {
-        l->what = CALL;
-        if (!call && t->depth) t->depth--;
-        l->depth = t->depth;
-        l->is_deeper = t->is_deeper;
-        if (call && t->depth < UINT16_MAX) t->depth++;
-        t->from = *l;
-        t->has_from = 1;
-    }
+    const stack_function *f;
+    if (b->ip >= t->first && b->end_ip <= t->last
+        && t->changes == t->in->session.changes && t->guest == who->guest
+        && stack_branch(&t->stack, b))
+        return;
+    t->guest = who->guest;
+    if (stack_flow(&t->stack, b)) out_of_memory(t->in);
+    f = &t->stack.frames.list[t->stack.frames.count - 1].function;
+    t->first = f->first;
+    t->last = b->ip >= f->first ? f->last : 0;
+    t->changes = t->in->session.changes;
+}
+
+/* Has --branch or --call a line for it? */
+static int ends_in_line(unsigned show, uint8_t kind)
+{
+    if (show & CALL)
+        return kind == IPT_INSN_CALL || kind == IPT_INSN_CALL_INDIRECT
+            || kind == IPT_INSN_RET;
+    return show & BRANCH && kind != IPT_INSN_OTHER;
+}
+
+/* Of a call and of its return: how many frames are below the caller's. */
+static uint16_t depth_of(const task *t, uint8_t kind)
+{
+    const size_t above = kind == IPT_INSN_RET ? 2 : 1;
+    const size_t count = t->stack.frames.count;
+    const size_t depth = count > above ? count - above : 0;
+    return (uint16_t) (depth < UINT16_MAX ? depth : UINT16_MAX);
 }
 
 /* ---- instructions of blocks ---- */
@@ -913,38 +985,54 @@ static void show_write(ptflow *p, task *t, const threads_who *who,
     put_line(p, t, &l);
 }
 
+static void begin_line(line *l, const threads_who *who, const ipt_block *b)
+{
+    memset(l, 0, sizeof *l);
+    l->who = *who;
+    l->ip = b->ip;
+    l->offset = b->offset;
+    l->count = b->count;
+    l->size = b->last_size;
+    l->kind = b->kind;
+    l->mode = b->mode;
+}
+
+/* --branch and --call: the branch at the end of a block has a line when it is
+ * known where it leads. */
+static void on_branch(ptflow *p, task *t, const threads_who *who,
+                      const ipt_block *b)
+{
+    const unsigned show = p->opt.show;
+    if (show & CALL) follow(t, who, b);
+    if (!ends_in_line(show, b->kind)) return;
+    begin_line(&t->from, who, b);
+    t->from.ip = b->end_ip;
+    t->from.count = 1;
+    t->from.what = show & CALL ? CALL : BRANCH;
+    t->from.depth = show & CALL ? depth_of(t, b->kind) : 0;
+    t->from.is_deeper = t->is_deeper;
+    t->has_from = 1;
+}
+
 static void on_flow(session *s, session_task *of, const threads_who *who,
                     const ipt_block *b)
 {
     ptflow *const p = (ptflow *) s->context;
     const unsigned show = p->opt.show;
     task *const t = task_of(p, of);
-    line l;
     if (!(show & (BRANCH | CALL | EVENT)) && !session_wants(s, of, who))
         return;
-    memset(&l, 0, sizeof l);
-    l.who = *who;
-    l.ip = b->ip;
-    l.offset = b->offset;
-    l.count = b->count;
-    l.size = b->last_size;
-    l.kind = b->kind;
-    l.mode = b->mode;
 #ifdef HAVE_ZYDIS
     if (p->opt.check) check(p, who, b);
 #endif
-    if (show & (BRANCH | CALL)) end_branch(p, t, b->ip);
-    l.what = show & INSN ? INSN : BLOCK;
-    if (show & (INSN | BLOCK)) put_line(p, t, &l);
-    l.ip = b->end_ip;
-    l.count = 1;
-    if (show & CALL) {
-        show_calls(t, &l);
-    } else if (show & BRANCH && b->kind != IPT_INSN_OTHER) {
-        l.what = BRANCH;
-        t->from = l;
-        t->has_from = 1;
+    end_branch(p, t, b->ip);
+    if (show & (INSN | BLOCK)) {
+        line l;
+        begin_line(&l, who, b);
+        l.what = show & INSN ? INSN : BLOCK;
+        put_line(p, t, &l);
     }
+    if (show & (BRANCH | CALL)) on_branch(p, t, who, b);
     if (show & EVENT) show_write(p, t, who, b);
 }
 
@@ -964,6 +1052,10 @@ static void on_event(session *s, session_task *of, const threads_who *who,
     task *const t = task_of(p, of);
     line l;
     if (e->flags & IPT_EVENT_STATUS) return;
+    t->last = 0;
+    t->guest = who->guest;
+    if (p->opt.show & CALL && stack_event(&t->stack, e)) out_of_memory(p);
+    if (!(p->opt.show & EVENT)) return;
     memset(&l, 0, sizeof l);
     l.who = *who;
     l.what = EVENT;
@@ -988,8 +1080,13 @@ static void on_lost(session *s, session_task *of, const threads_who *who,
     task *const t = task_of(p, of);
     line l;
     t->has_from = 0;
-    t->depth = 0;
-    t->is_deeper = 0;
+    t->last = 0;
+    t->guest = who->guest;
+    if (p->opt.show & CALL && loss == THREADS_NO_CODE) {
+        if (stack_no_code(&t->stack, at) < 0) out_of_memory(p);
+    } else if (loss != THREADS_UNSURE) {
+        stack_break(&t->stack);
+    }
     if (!(p->opt.show & ERRORS)) return;
     memset(&l, 0, sizeof l);
     l.who = *who;
@@ -998,6 +1095,16 @@ static void on_lost(session *s, session_task *of, const threads_who *who,
     l.offset = at->offset;
     l.ip = at->valid & IPT_AT_IP ? at->ip : 0;
     put_line(p, t, &l);
+}
+
+static void on_exec(session *s, session_task *of)
+{
+    task *const t = (task *) of->user;
+    (void) s;
+    if (!t) return;
+    t->last = 0;
+    t->is_deeper = 0;
+    stack_exec(&t->stack);
 }
 
 /* ---- the command line ---- */
@@ -1087,7 +1194,8 @@ static int check_options(const tool_args *args, options *o)
         return OPTIONS_NOTHING;
     if (!o->field_count) {
         const char *fields = "comm,tid,cpu,time,ip,symoff";
-        if (o->show & (BRANCH | CALL)) fields = "comm,tid,cpu,time,ip,to,kind";
+        if (o->show & BRANCH) fields = "comm,tid,cpu,time,ip,to,kind";
+        if (o->show & CALL) fields = "comm,tid,cpu,time,ip,to,kind,to_sym";
         if (o->show & BLOCK) fields = "comm,tid,cpu,time,ip,count,symoff";
         if (o->show & (EVENT | ERRORS)) fields = "comm,tid,cpu,time,ip,kind";
         if (o->show & EVENT) fields = "comm,tid,cpu,time,ip,kind,values";
@@ -1097,10 +1205,12 @@ static int check_options(const tool_args *args, options *o)
         fprintf(stderr, "%s: -j: at least 1.\n", args->program);
         return args->wrong;
     }
-    o->symbols = o->func != NULL;
-    for (unsigned i = 0; i < o->field_count; i++)
+    for (unsigned i = 0; i < o->field_count; i++) {
         o->symbols |= o->fields[i] == F_SYM || o->fields[i] == F_SYMOFF
                    || o->fields[i] == F_DSO;
+        o->targets |= o->fields[i] == F_TO_SYM || o->fields[i] == F_TO_SYMOFF;
+    }
+    o->symbols |= o->targets || o->func;
     return -1;
 }
 
@@ -1173,14 +1283,14 @@ static void configure(ptflow *p)
     }
     if (p->opt.show & ~(unsigned) (EVENT | ERRORS) || p->opt.check)
         c->flow = p->told ? on_block : on_flow;
-    if (p->opt.show & EVENT) c->event = on_event;
+    if (p->opt.show & (EVENT | CALL)) c->event = on_event;
+    if (p->opt.show & CALL) c->exec = on_exec;
     if (!c->flow && p->opt.show & EVENT) c->flow = on_unseen_flow;
     c->lost = on_lost;
     c->insn = p->opt.show & INSN && !p->told;
     c->never_mark = p->opt.never_mark;
-    c->symbols = p->opt.symbols;
-    if (p->opt.show & CALL) c->flags |= IPT_CONFIG_END_ON_CALL;
-    if (p->opt.show & BRANCH || p->opt.func)
+    c->symbols = p->opt.symbols || p->opt.show & CALL;
+    if (p->opt.show & (BRANCH | CALL) || p->opt.func)
         c->flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
 }
 
@@ -1305,7 +1415,10 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < p.session.task_count; i++) {
         task *const t = (task *) p.session.list[i]->user;
-        if (t) free(t->ring);
+        if (t) {
+            free(t->ring);
+            stack_free(&t->stack);
+        }
         free(t);
     }
     free(p.found);

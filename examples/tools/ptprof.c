@@ -223,7 +223,6 @@ typedef struct thread {
     uint64_t run;        /* see threads_who */
     uint8_t kind;        /* of the last instruction */
     uint8_t fault;       /* an event says that a page fault comes */
-    uint8_t execs;       /* seen in flow whose records are to come */
     uint8_t guest;       /* it runs one, now */
     span span;
     finder *finder;      /* of --hot */
@@ -467,7 +466,6 @@ static void find_out(const thread *t, known *k, uint64_t ip)
     const uint32_t pid = t->task->pid;
     session_place place;
     uint32_t own;
-    memset(&k->function, 0, sizeof k->function);
     k->ip = ip;
     k->pid = pid;
     k->guest = t->guest;
@@ -476,14 +474,9 @@ static void find_out(const thread *t, known *k, uint64_t ip)
         place.function = place.whole = add_label(p, "[unknown]");
     if (!place.function || !place.whole) out_of_memory(p);
     own = joined(p, place.function);
-    k->function.first = place.first;
-    k->function.last = place.last;
-    k->function.gap = !place.name;
-    k->function.absent = place.is_absent;
-    k->function.part = place.is_part;
+    k->function = session_function(&place);
     k->function.split = own != place.function && !place.is_part;
     k->function.name = place.is_part ? joined(p, place.whole) : own;
-    k->function.start = place.name && strcmp(place.name, "_start") == 0;
     k->part = own != k->function.name ? own : 0;
     k->chain = p->opt.inlined ? chain_of(p, &place, &own) : CALLTREE_ROOT;
     k->jump = 0;
@@ -1142,8 +1135,6 @@ static void on_enter(stack *s, stack_frame *frame, stack_why why)
 static void on_leave(stack *s, stack_frame *frame, stack_why why)
 {
     thread *const t = (thread *) s->user;
-    if (why == STACK_ENDED && s->frames.count == 1 && t->execs < UINT8_MAX)
-        t->execs++;
     t->in_part = t->has_parts ? UINT32_MAX : 0; /* as it was before */
     t->in_chain = UINT32_MAX;
     charge_note(&t->charge, LEAVE, frame->function.name, (unsigned) why,
@@ -1567,21 +1558,6 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     }
 }
 
-/* Flow goes on in missing code. Of what is in no file nothing is known. */
-static int miss_code(thread *t, const ipt_where *at)
-{
-    const int returns = at->error == IPT_ERR_RETURN_LOST;
-    if (!returns && !(at->valid & IPT_AT_IP
-                      && known_at(t, at->ip)->function.absent)) {
-        stack_break(&t->stack);
-        if (at->valid & IPT_AT_IP && !(at->ip >> 63))
-            return stack_missing(&t->stack, 0);
-        t->in->no_kernel = 1; /* flow comes back where it was interrupted */
-        return 0;
-    }
-    return stack_missing(&t->stack, returns ? 0 : at->ip);
-}
-
 static void on_lost(session *s, session_task *task, const threads_who *who,
                     threads_loss loss, const ipt_where *at)
 {
@@ -1593,7 +1569,11 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     t->span.last = 0;
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
-    if (loss == THREADS_NO_CODE && miss_code(t, at)) out_of_memory(p);
+    if (loss == THREADS_NO_CODE) {
+        const int unknown = stack_no_code(&t->stack, at);
+        if (unknown < 0) out_of_memory(p);
+        p->no_kernel |= unknown != 0;
+    }
     charge_stop(&t->charge, loss == THREADS_NO_CODE ? CHARGE_UNKNOWN
                                                     : CHARGE_LOST);
     if (loss != THREADS_UNSURE && loss != THREADS_NO_CODE)
@@ -1628,11 +1608,7 @@ static void on_exec(session *s, session_task *task)
     if (!t) return;
     ranges_break(&((ptprof *) s->context)->ranges, &t->ranges);
     t->span.last = 0;
-    if (t->execs == 0) {
-        stack_end(&t->stack, STACK_ENDED);
-        name_thread(t);
-    }
-    t->execs = 0;
+    if (stack_exec(&t->stack)) name_thread(t);
     if (t->finder) ipt_hot_invalidate(&t->finder->hot, NULL, 0, 0);
 }
 

@@ -951,6 +951,20 @@ static int find_absent(session *s, uint64_t ip, session_place *place)
     return 1;
 }
 
+stack_function session_function(const session_place *place)
+{
+    stack_function f;
+    memset(&f, 0, sizeof f);
+    f.first = place->first;
+    f.last = place->last;
+    f.name = place->is_part ? place->whole : place->function;
+    f.gap = !place->name;
+    f.absent = place->is_absent;
+    f.part = place->is_part;
+    f.start = place->name && strcmp(place->name, "_start") == 0;
+    return f;
+}
+
 int session_find(session *s, uint32_t pid, uint8_t guest, uint64_t ip,
                  session_place *place)
 {

@@ -19,6 +19,7 @@
 #include "../code/options.h"
 #include "pids.h"
 #include "spaces.h"
+#include "stack.h"
 #include "../code/symbols.h"
 #include "threads.h"
 #include "../code/tool.h"
@@ -57,6 +58,9 @@ typedef struct session_place {
     uint8_t is_part;   /* ... and where flow comes to by jumps */
     uint8_t is_absent; /* `file` is mapped here, and is not there */
 } session_place;
+
+/* The function there, for stack.h. */
+stack_function session_function(const session_place *place);
 
 typedef struct session session;
 

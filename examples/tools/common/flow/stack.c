@@ -297,11 +297,13 @@ static void interrupted(stack *s, uint64_t from, uint64_t to)
 {
     const stack_function f = function_at(s, to);
     if (to == from) return;
-    if (f.start && is_entry(&f, to))
+    if (f.start && is_entry(&f, to)) {
         leave_to(s, 0, STACK_ENDED);
-    else
+        if (s->execs < UINT8_MAX) s->execs++;
+    } else {
         push(s, is_kernel(to) ? STACK_INTERRUPT : STACK_SIGNAL, to, from,
              STACK_CALLED);
+    }
 }
 
 /* After a system call whose kernel part is not traced: a signal may have come,
@@ -508,10 +510,29 @@ int stack_missing(stack *s, uint64_t to)
     return s->failed ? -1 : 0;
 }
 
+int stack_no_code(stack *s, const ipt_where *at)
+{
+    const int returns = at->error == IPT_ERR_RETURN_LOST;
+    if (returns) return stack_missing(s, 0);
+    if (at->valid & IPT_AT_IP && function_at(s, at->ip).absent)
+        return stack_missing(s, at->ip);
+    stack_break(s);
+    if (at->valid & IPT_AT_IP && !(at->ip >> 63)) return stack_missing(s, 0);
+    return 1; /* flow comes back where it was interrupted */
+}
+
 void stack_end(stack *s, stack_why why)
 {
     leave_to(s, 0, why);
     while (s->parked_count) free(s->parked[--s->parked_count].list);
     s->lost.count = 0;
     s->going = s->aborted = s->inside = 0;
+}
+
+int stack_exec(stack *s)
+{
+    const int is_new = s->execs == 0;
+    if (is_new) stack_end(s, STACK_ENDED);
+    s->execs = 0;
+    return is_new;
 }

@@ -25,7 +25,7 @@
  *   interrupt, system    the same, where the kernel is traced
  *   call
  *   exec                 from a system call to where programs begin: a new stack.
- *                        Call stack_end where another source says so
+ *                        Call stack_exec where another source says so
  *   start in the middle  frames appear when they are returned into
  *   missing code         a frame like others, for the object that it is in. It
  *                        calls where flow comes to the start of a function
@@ -119,6 +119,7 @@ struct stack {
     uint8_t going;   /* there was one */
     uint8_t aborted; /* a transaction was; flow goes on elsewhere */
     uint8_t inside;  /* flow is in missing code */
+    uint8_t execs;   /* that flow showed, and stack_exec did not */
     uint8_t failed;  /* there was no memory */
 };
 
@@ -138,7 +139,15 @@ void stack_break(stack *s);
  * stands for code of which nothing is known. Returns as stack_flow does. */
 int stack_missing(stack *s, uint64_t to);
 
-/* All frames end: STACK_ENDED, also for exec. */
+/* Code is missing where flow goes on, as threads_config.lost says. -1: no memory;
+ * 1: nothing is known of that code, which may be the kernel's; 0. */
+int stack_no_code(stack *s, const ipt_where *at);
+
+/* A record says that another program runs from here on: 1, a new stack; 0: flow
+ * has shown it before, or its time is coarse, and it is counted for that. */
+int stack_exec(stack *s);
+
+/* All frames end. */
 void stack_end(stack *s, stack_why why);
 
 static inline void stack_ran_(stack *s, const ipt_block *block)
