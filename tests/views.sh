@@ -525,6 +525,40 @@ in_browser() {
 }
 rest 2 in_browser
 
+# ---- --at ----
+
+# at TIME: at that time each thread's stack is what Chrome's timeline has open, and
+# threads that are not shown have none.
+at() {
+    prof --at "$1" "$tmp/x.data" | awk '
+        /^#/ {if (keep) {$1 = ""; print tid $0}; next}
+        NF {tid = $2; keep = !/nothing later/}' | sort >"$tmp/got"
+    awk -v at="$(echo "$1" | tr -d .)" '
+        function out(tid) {
+            for (i = depth[tid]; i > 0; i--) print tid, open[tid, i]
+        }
+        int($2 / 1000) > at {next}
+        $3 == "+" {t = $1; $1 = $2 = $3 = ""; sub(/^ */, "")
+            open[t, ++depth[t]] = $0}
+        $3 == "-" {depth[$1]--}
+        END {for (tid in depth) out(tid)}' "$tmp/chrome.lines" |
+        sort >"$tmp/want"
+    [ -s "$tmp/want" ] && diff "$tmp/want" "$tmp/got" >"$tmp/differ" && pass ||
+        fail_with "--at $1" "$tmp/differ"
+}
+if [ -e "$tmp/chrome.js" ]; then
+    prof --chrome "$tmp/x.json" --by time "$tmp/x.data"
+    node "$tmp/chrome.js" time <"$tmp/x.json" >"$tmp/chrome.lines"
+    # What is in the middle of the recording, and between two of its events.
+    awk '{printf "%.0f\n", int($2 / 1000)}' "$tmp/chrome.lines" | sort -n |
+        awk '{t[NR] = $1} END {
+            for (i = 2; i < 9; i++) {
+                n = int((t[int(NR * i / 10)] + t[int(NR * i / 10) + 3]) / 2)
+                printf "%.9f\n", n / 1e9
+            }}' >"$tmp/times"
+    while read -r moment; do at "$moment"; done <"$tmp/times"
+fi
+
 # ---- callgrind ----
 
 # annotated FOLDED OPTION...: callgrind_annotate's own costs are those of stacks.

@@ -68,6 +68,8 @@ static const char help[] =
     "                            thread.\n"
     "  --before signal|<event>   ... before each signal, or each event that\n"
     "                            ptflow --event calls so.\n"
+    "  --at <time>               print the stack of each thread at a time, in\n"
+    "                            seconds as ptflow prints it.\n"
     "  --hot                     print what ran often, block after block, and\n"
     "                            its share of the thread's instructions.\n"
     "  --callgrind <file>        write a profile for KCachegrind.\n"
@@ -116,6 +118,7 @@ typedef struct options {
     const char *diff; /* the file before; or NULL */
     const char *html;
     uint64_t last;
+    uint64_t at;  /* --at, in ns */
     uint64_t min; /* in 1000, or ... */
     uint64_t least; /* a cost, ... */
     uint8_t least_is; /* ... BY_; 0: `min` says it */
@@ -123,6 +126,7 @@ typedef struct options {
     uint8_t flat;
     uint8_t folded;
     uint8_t waits;
+    uint8_t moment; /* --at */
     uint8_t top;
     uint8_t lines;
     uint8_t by_line; /* --lines, --callgrind, --top, --inlined: costs of lines are asked for */
@@ -252,6 +256,7 @@ typedef struct thread {
     uint64_t left_out;   /* time that --on-cpu does not count */
     moment *ring;
     uint64_t put;
+    uint8_t at_shown;    /* its stack for --at was */
 } thread;
 
 /* Notes of flow, by way of charge.h. ENTER, LEAVE: a function, and
@@ -345,11 +350,13 @@ struct ptprof {
     uint32_t path_at[PATHS]; /* by address: 1 + index of the last one found */
     known known[KNOWN];
     uint64_t befores;    /* how often --before was followed */
+    uint64_t at_count;   /* threads that --at showed */
     thread **threads;
     size_t thread_count;
     size_t thread_max;
     uint32_t gaps[CHARGE_GAPS]; /* functions that stand for them; 0: none yet */
     uint8_t by_insn;
+    uint8_t ends;        /* all flow was given */
     uint8_t no_kernel;   /* code was missing that may be the kernel's */
     int columns;         /* of the terminal; 0: it is none */
 };
@@ -683,6 +690,44 @@ static void show_before(thread *t, const char *what)
     print_last(t, what);
 }
 
+/* ---- --at ---- */
+
+static void print_frame(ptprof *p, size_t number, const char *what)
+{
+    const int used = printf("#%-3zu ", number);
+    print_name(what, room_after(p, used));
+    putchar('\n');
+}
+
+/* The stack as it is, the innermost function first. */
+static void print_stack(ptprof *p, const thread *t)
+{
+    size_t number = 0;
+    if (t->gap) print_frame(p, number++, function_text(p, t->gap));
+    for (size_t i = t->depth; i > 0; i--)
+        print_frame(p, number++,
+                    function_text(p, p->tree.list[t->calls[i - 1].node].name));
+}
+
+/* What comes now is later than what came before. Was the time of --at between
+ * the two? ended: nothing comes. */
+static void show_at(thread *t, int ended)
+{
+    ptprof *const p = t->in;
+    const uint64_t ns = moment_of(t) / CHARGE_FINE;
+    if (!p->opt.moment || t->at_shown || (!ended && ns <= p->opt.at)) return;
+    t->at_shown = 1;
+    if (!t->depth) return;
+    if (p->at_count++) putchar('\n');
+    printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
+    if (ended) {
+        fputs(", nothing later than ", stdout);
+        print_time(p, 0, ns);
+    }
+    putchar('\n');
+    print_stack(p, t);
+}
+
 /* ---- calls ---- */
 
 static void note_moment(thread *t, char sign, uint32_t name)
@@ -1001,6 +1046,7 @@ static void close_gap(thread *t)
 static void on_stop(charge_gap why, void *user)
 {
     thread *const t = (thread *) user;
+    show_at(t, 0);
     t->gap = gap_function(t->in, why);
     t->gap_seen = 0;
     t->waits = t->in->opt.waits && why <= CHARGE_OFF_CPU;
@@ -1009,6 +1055,7 @@ static void on_stop(charge_gap why, void *user)
 static void on_go(void *user)
 {
     thread *const t = (thread *) user;
+    show_at(t, 0);
     close_gap(t);
     if (t->gap == t->in->gaps[CHARGE_OFF_CPU]) t->turn_count = 0;
     t->gap = 0;
@@ -1092,6 +1139,7 @@ static void on_note(const charge_part *n, void *user)
 {
     thread *const t = (thread *) user;
     ptprof *const p = t->in;
+    show_at(t, p->ends && n->what == LEAVE && n->value == STACK_ENDED);
     if (n->what == ENTER || n->what == LEAVE || n->what == ROOT) close_gap(t);
     switch (n->what) {
     case ENTER: enter(t, n->number, n->value); break;
@@ -1614,6 +1662,7 @@ static void on_exec(session *s, session_task *task)
 
 static void end_threads(ptprof *p)
 {
+    p->ends = 1;
     for (size_t i = 0; i < p->thread_count; i++) {
         thread *const t = p->threads[i];
         ranges_break(&p->ranges, &t->ranges);
@@ -3039,6 +3088,16 @@ static int parse_min(tool_args *args, options *o)
     return -1;
 }
 
+static int parse_at(tool_args *args, options *o)
+{
+    const char *const value = tool_argument(args, "--at");
+    const char *s = value;
+    if (!value) return args->wrong;
+    o->moment = 1;
+    return session_seconds(&s, &o->at) && !*s
+               ? -1 : tool_bad_argument(args, "--at", value);
+}
+
 static int parse_option(tool_args *args, session *s, const char *word)
 {
     options *const o = &((ptprof *) s->context)->opt;
@@ -3066,6 +3125,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->hot = 1;
     } else if (strcmp(word, "--last") == 0) {
         return tool_number(args, word, 24, &o->last) ? args->wrong : -1;
+    } else if (strcmp(word, "--at") == 0) {
+        return parse_at(args, o);
     } else if (strcmp(word, "--min") == 0) {
         return parse_min(args, o);
     } else {
@@ -3087,6 +3148,12 @@ static int choose_cost(ptprof *p)
     }
     if (p->opt.waits && (!timed || p->opt.by == BY_INSN || p->opt.on_cpu)) {
         fprintf(stderr, "%s: --waits: %s.\n", p->args->program,
+                timed ? "without --by insn and --on-cpu"
+                      : "the file has no times");
+        return 1;
+    }
+    if (p->opt.moment && (!timed || p->opt.by == BY_INSN || p->opt.on_cpu)) {
+        fprintf(stderr, "%s: --at: %s.\n", p->args->program,
                 timed ? "without --by insn and --on-cpu"
                       : "the file has no times");
         return 1;
@@ -3154,6 +3221,11 @@ static int show(ptprof *p)
     if (p->opt.hot) print_hot(p);
     if (p->opt.histogram) status |= print_histogram(p);
     if (p->opt.last) status |= print_moments(p);
+    if (p->opt.moment && !p->at_count) {
+        fprintf(stderr, "%s: --at: nothing ran before that.\n",
+                p->args->program);
+        status = 1;
+    }
     return status;
 }
 
@@ -3260,7 +3332,7 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
     config->insn = p->opt.by_line; /* a block may have many lines */
     for (unsigned i = 0; i < EXPORTS_KINDS; i++)
         p->opt.has_exports |= p->opt.exports[i] != NULL;
-    p->opt.views = p->opt.flat || p->opt.callers || p->opt.waits || p->opt.top
+    p->opt.views = p->opt.flat || p->opt.moment || p->opt.callers || p->opt.waits || p->opt.top
                || p->opt.folded || p->opt.lines || p->opt.histogram
                || p->opt.last || p->opt.hot || p->opt.callgrind
                || p->opt.timeline || p->opt.diff || p->opt.html;

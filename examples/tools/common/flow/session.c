@@ -71,8 +71,7 @@ static int parse_numbers(const tool_args *args, const char *option,
     return -1;
 }
 
-/* SECONDS[.FRACTION] at *s, to ns; 0 if there is none. */
-static int parse_seconds(const char **s, uint64_t *ns)
+int session_seconds(const char **s, uint64_t *ns)
 {
     uint64_t unit = 1000000000;
     uint64_t n = 0;
@@ -91,8 +90,8 @@ static int parse_seconds(const char **s, uint64_t *ns)
 static int parse_time(const tool_args *args, const char *value, session *s)
 {
     const char *at = value;
-    int ok = *at == ',' || parse_seconds(&at, &s->from);
-    ok = ok && *at++ == ',' && (!*at || parse_seconds(&at, &s->to)) && !*at;
+    int ok = *at == ',' || session_seconds(&at, &s->from);
+    ok = ok && *at++ == ',' && (!*at || session_seconds(&at, &s->to)) && !*at;
     return ok ? -1 : tool_bad_argument(args, "--time", value);
 }
 

@@ -177,6 +177,9 @@ int session_wants(session *s, const session_task *t, const threads_who *who);
 /* The thread of that number, or NULL. */
 session_task *session_task_of(const session *s, uint32_t tid);
 
+/* SECONDS[.FRACTION] at *s, which is moved, to ns; 0 if there is none. */
+int session_seconds(const char **s, uint64_t *ns);
+
 /* A time of the trace in ns; in 1/256 of a ns. */
 uint64_t session_ns(const session *s, uint64_t tsc);
 uint64_t session_fine(const session *s, uint64_t tsc);
