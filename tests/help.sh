@@ -29,7 +29,7 @@ left() {
     ptcov) [ "$(wc -c <bitmap)" -eq 65536 ] ;;
     ptdemo) grep -q 'first difference: none' out ;;
     ptdump) grep -q 'tip.pge .* ip  *0000000000401192$' out ;;
-    ptflow) grep -q ' call$' out ;;
+    ptflow) grep -q ' call say$' out ;;
     ptparallel) grep -q '^total 9254 ' out ;;
     ptprof) grep -q '"main"' calls.json ;;
     ptrecord) [ -s ls.data ] && grep -q '^ 100.0%.* _start$' out ;;

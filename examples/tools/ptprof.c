@@ -3332,8 +3332,8 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
     config->insn = p->opt.by_line; /* a block may have many lines */
     for (unsigned i = 0; i < EXPORTS_KINDS; i++)
         p->opt.has_exports |= p->opt.exports[i] != NULL;
-    p->opt.views = p->opt.flat || p->opt.moment || p->opt.callers || p->opt.waits || p->opt.top
-               || p->opt.folded || p->opt.lines || p->opt.histogram
+    p->opt.views = p->opt.flat || p->opt.moment || p->opt.callers
+               || p->opt.waits || p->opt.top || p->opt.folded || p->opt.lines || p->opt.histogram
                || p->opt.last || p->opt.hot || p->opt.callgrind
                || p->opt.timeline || p->opt.diff || p->opt.html;
     if (!p->opt.views && !p->opt.has_exports) p->opt.tree = 1;
