@@ -180,7 +180,8 @@ pages() {
                 file=${to%%#*}
                 file=$root/${file:+$(dirname "$page")/}${file:-$page}
                 [ -e "$file" ] && case $to in
-                *\#*) sed -n 's/^##* //p' "$file" | tr 'A-Z ' 'a-z-' |
+                *\#*) sed -n 's/^##* //p' "$file" | tr -cd 'A-Za-z0-9_ \n-' |
+                    tr 'A-Z ' 'a-z-' |
                     grep -qxF -e "${to#*#}" ;;
                 esac || echo "$page: $to"
             done
