@@ -48,6 +48,22 @@ is_small() {
         fail "$1: $2 take $size KiB"
 }
 
+# is_bounded TOOL [OPTION]: with --max-memory it says what it leaves out of $tmp/more, whose
+# records take more: status 0, with --strict 1.
+is_bounded() {
+    tool=$1
+    shift
+    cd "$tmp" || exit 2
+    "$build/$tool" "$@" --max-memory 8M "$tmp/more" >"$tmp/shown" 2>"$tmp/said"
+    said=$?
+    "$build/$tool" "$@" --max-memory 8M --strict "$tmp/more" >"$tmp/none" 2>&1
+    strict=$?
+    [ $said -eq 0 ] && [ $strict -eq 1 ] && [ -s "$tmp/shown" ] &&
+        grep -q "records.*by --max-memory" "$tmp/said" && pass ||
+        fail_with "$tool --max-memory: $said $strict" "$tmp/said"
+    cd "$root" || exit 2
+}
+
 all() {
     base=$(spent "$tmp/data")
     for kind in comm process fork exit map map-down map-same poke poke-same \
@@ -69,6 +85,9 @@ case $?-$(no_ptrace "$tmp/said" && echo no) in
 0-)
     "$tmp/many" process 80000 "$tmp/data" "$tmp/more"
     is_small process 80000
+    is_bounded ptflow --event # the program's mappings come later
+    is_bounded ptprof
+    is_bounded ptsplit
     ! have valgrind valgrind || rest 24 all ;;
 *-no) skip "growth: no ptrace here" ;;
 *) fail_with "not recorded" "$tmp/said" ;;

@@ -45,6 +45,8 @@ static const char help[] =
     "  --kcore <folder>          has kcore and kallsyms; default: that of a\n"
     "                            recording with perf record --kcore.\n"
     "  --force                   take files of another build, too.\n"
+    "  --max-memory <size>       read records up to this much memory: bytes, or\n"
+    "                            with K, M, G.\n"
     "  --strict                  status 1 after a warning.\n"
     "\n"
     "In the folder, for a file f:\n"
@@ -71,6 +73,7 @@ typedef struct options {
     uint8_t ptxed;
     uint8_t force;
     uint8_t strict;
+    uint64_t max_memory; /* 0: all */
 } options;
 
 /* A record of the sideband; its bytes are in splitter.bytes. */
@@ -398,8 +401,16 @@ static void see_record(splitter *s, const perfdata_record *r)
 static void read_records(splitter *s)
 {
     perfdata_record r;
+    unsigned count = 0;
+    int is_full = 0;
     int status;
     for (;;) {
+        if (s->opt.max_memory && !is_full && ++count % 64 == 0
+            && tool_memory() > s->opt.max_memory) {
+            is_full = s->warned = 1;
+            fprintf(stderr, "%s: warning: records are left out, by "
+                            "--max-memory.\n", s->args->program);
+        }
         status = perffile_next(&s->file, &r);
         if (status == PERFDATA_END) break;
         if (status < 0) {
@@ -412,6 +423,7 @@ static void read_records(splitter *s)
         }
         if (guests_note(&s->guests, s->file.data->big_endian, &r)) no_memory(s);
         if (guests_has(&s->guests, &r)) continue;
+        if (is_full && r.type != PERFDATA_AUXTRACE) continue;
         if (perffile_queues_add(&s->queues, &r)) no_memory(s);
         see_record(s, &r);
     }
@@ -1205,6 +1217,10 @@ static int follow(tool_args *args, const char *word, void *context)
         if (all[i].text) return take_word(args, word, all[i].text);
         *all[i].flag = 1;
         return -1;
+    }
+    if (strcmp(word, "--max-memory") == 0) {
+        const int status = tool_size(args, word, &opt->max_memory);
+        return status ? status : -1;
     }
     return 0;
 }

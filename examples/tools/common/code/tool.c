@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- arguments ---- */
 
@@ -101,6 +102,33 @@ int tool_number(tool_args *args, const char *option, unsigned bits,
         return args->wrong;
     }
     return 0;
+}
+
+int tool_size(tool_args *args, const char *option, uint64_t *bytes)
+{
+    static const char units[] = "KMG";
+    const char *const word = tool_argument(args, option);
+    const char *rest = word, *unit;
+    if (!word) return args->wrong;
+    if (!tool_scan(&rest, bytes)) return tool_bad_argument(args, option, word);
+    unit = *rest ? strchr(units, *rest) : NULL;
+    for (; unit && unit >= units; unit--) {
+        if (*bytes >> 54) return tool_bad_argument(args, option, word);
+        *bytes *= 1024;
+        if (unit == units) break;
+    }
+    rest += unit != NULL;
+    return *rest || !*bytes ? tool_bad_argument(args, option, word) : 0;
+}
+
+uint64_t tool_memory(void)
+{
+    unsigned long all = 0, resident = 0, shared = 0;
+    FILE *const f = fopen("/proc/self/statm", "r");
+    const int known = f && fscanf(f, "%lu %lu %lu", &all, &resident, &shared) == 3;
+    if (f) fclose(f);
+    return known && resident > shared
+         ? (uint64_t) (resident - shared) * (uint64_t) sysconf(_SC_PAGESIZE) : 0;
 }
 
 int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,

@@ -69,6 +69,13 @@ int tool_parse_cpu(const tool_args *args, const char *text, tool_cpu *cpu,
  * one. */
 int tool_scan(const char **text, uint64_t *value);
 
+/* Follow --max-memory: bytes, or with K, M or G after the number. 0, or the exit
+ * status with a message. */
+int tool_size(tool_args *args, const char *option, uint64_t *bytes);
+
+/* Bytes of memory that this process has for itself now; 0: not known. */
+uint64_t tool_memory(void);
+
 /* As tool_scan, for an address: in our own tools it is hexadecimal, with or without
  * 0x. */
 int tool_address(const tool_args *args, const char **text, uint64_t *value);

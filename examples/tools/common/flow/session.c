@@ -139,6 +139,10 @@ static int follow(tool_args *args, session *s, const char *word)
         s->mangled = 1;
         return -1;
     }
+    if (strcmp(word, "--max-memory") == 0) {
+        const int status = tool_size(args, word, &s->max_memory);
+        return status ? status : -1;
+    }
     if (strcmp(word, "--debuginfod") == 0) return use_debuginfod(args, s);
     while (i < 6 && strcmp(word, names[i]) != 0) i++;
     if (i == 6) {
@@ -173,6 +177,8 @@ static const char session_help[] =
     "  --no-demangle             names of functions as the linker has them.\n"
     "  --debuginfod              ask the servers in DEBUGINFOD_URLS for debug\n"
     "                            files that are not here.\n"
+    "  --max-memory <size>       end where it takes more memory: bytes, or with\n"
+    "                            K, M, G. Half of it is for records.\n"
     "  --quiet                   no progress, nothing about losses.\n"
     "  --strict                  status 1 if anything is lost.\n"
     SPACES_HELP GUESTS_HELP BARE_HELP;
@@ -477,11 +483,18 @@ static double seconds(void)
     return (double) now.tv_sec + (double) now.tv_nsec * 1e-9;
 }
 
+/* Is this part of --max-memory used? */
+static int is_full(session *s, uint64_t part)
+{
+    if (s->max_memory && tool_memory() > s->max_memory / part) s->is_full = 1;
+    return s->is_full;
+}
+
 static int on_progress(uint64_t done, uint64_t size, void *context)
 {
     session *const s = (session *) context;
     const double now = s->is_screen ? seconds() : 0;
-    if (s->stop || s->no_memory) return 1;
+    if (s->stop || s->no_memory || is_full(s, 1)) return 1;
     if (!s->is_screen || now - s->shown < 0.2) return 0;
     s->shown = now;
     fprintf(stderr, "\r%s: %3.0f %%, %" PRIu64 " instructions",
@@ -502,8 +515,15 @@ static int out_of_memory(const session *s)
 static int read_records(session *s)
 {
     perfdata_record r;
+    unsigned count = 0;
     int status;
     while ((status = perffile_next(&s->file, &r)) != PERFDATA_END) {
+        if (!s->cut_records && ++count % 64 == 0 && is_full(s, 2)) {
+            s->is_full = 0; /* what is decoded may take the other half */
+            s->cut_records = 1;
+        }
+        if (s->cut_records && status >= 0 && r.type != PERFDATA_AUXTRACE)
+            continue;
         if (status < 0) {
             perffile_complain(s->args, &s->file, status, r.offset);
             if (status == PERFDATA_ERR_FIELDS || status == PERFDATA_ERR_STRING)
@@ -749,6 +769,8 @@ static void print_losses(session *s)
                         "are not followed\n", s->args->program,
                 s->guests.records, s->guests.records == 1 ? " was" : "s were");
     print_loss(s, "bytes of trace after a full buffer", s->threads.skipped);
+    print_loss(s, "records, by --max-memory", s->cut_records);
+    print_loss(s, "trace, by --max-memory", s->is_full);
     print_loss(s, "mappings without a file", l->no_file);
     print_no_files(s);
     print_loss(s, "mappings of another version", l->other_build);

@@ -130,6 +130,9 @@ struct session {
     uint64_t from;         /* ns */
     uint64_t to;
     uint32_t lead;         /* --stack-before, as threads_config.lead */
+    uint64_t max_memory;   /* --max-memory; 0: all */
+    uint8_t is_full;       /* ... was reached: trace is left out; */
+    uint8_t cut_records;   /* ... half of it was: records are */
     uint64_t first_record; /* ns; UINT64_MAX: none has a time */
     uint64_t last_record;
     uint64_t lost;         /* of all kinds */

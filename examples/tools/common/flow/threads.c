@@ -986,6 +986,17 @@ static int next_event(threads_queue_ *q, ipt_event *event)
     return status;
 }
 
+static int report(threads *t)
+{
+    uint64_t done = t->done;
+    if (!t->config.progress) return 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++)
+        if (t->all[i].state != ENDED && t->all[i].in)
+            done += t->all[i].trace.done;
+    t->stopped |= t->config.progress(done, t->size, t->config.context) != 0;
+    return t->stopped;
+}
+
 /* Trace goes on; what nobody needs any more goes. */
 static void read_on(threads_queue_ *q)
 {
@@ -993,6 +1004,7 @@ static void read_on(threads_queue_ *q)
     const dates *const d = q->dates;
     if (d) dates_read(q->dates, release);
     window_more(&q->trace, d && d->release < release ? d->release : release);
+    report(q->in);
 }
 
 enum { SYNC, RESYNC };
@@ -2591,7 +2603,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
 /* Decode up to the next place where the thread has to be found, or to a time.*/
 static void advance(threads_queue_ *q, uint64_t limit)
 {
-    while (q->state == FLOWING && q->not_before < limit) {
+    while (q->state == FLOWING && q->not_before < limit && !q->in->stopped) {
         int status;
         if (q->pulling) {
             pull(q);
@@ -2757,17 +2769,6 @@ static uint64_t turn_of(const threads_queue_ *q)
 {
     if (!q->by_cpu || q->run == q->run_end) return time_of(q);
     return q->in->runs[q->state == HELD ? q->try_ : q->run].tsc;
-}
-
-static int report(threads *t)
-{
-    uint64_t done = t->done;
-    if (!t->config.progress) return 0;
-    for (uint32_t i = 0; i < t->queues.queue_count; i++)
-        if (t->all[i].state != ENDED && t->all[i].in)
-            done += t->all[i].trace.done;
-    t->stopped |= t->config.progress(done, t->size, t->config.context) != 0;
-    return t->stopped;
 }
 
 static void step(threads_queue_ *q, uint64_t limit)
