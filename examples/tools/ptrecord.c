@@ -90,6 +90,7 @@ int main(void)
 #include "common/record/codefile.h"
 #include "common/record/qemu.h"
 #include "common/code/options.h"
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -1371,6 +1372,45 @@ static void keep_old(const char *path)
         fail("cannot rename %s to %s.old: %s", path, path, strerror(errno));
 }
 
+/* Remove an earlier recording: a folder with `log` or `meta`, and no folder in it.
+ * Others are not touched. */
+static void remove_recording(const char *folder)
+{
+    static const char *const own[] = {"log", "meta"};
+    char path[4096];
+    struct dirent *e;
+    struct stat is;
+    unsigned i = 0;
+    DIR *dir;
+
+    for (; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, own[i]);
+        if (lstat(path, &is) == 0 && S_ISREG(is.st_mode))
+            break;
+    }
+    dir = i < 2 ? opendir(folder) : NULL;
+    while (dir && (e = readdir(dir)) != NULL)
+        unlinkat(dirfd(dir), e->d_name, 0); /* folders stay, and so it does */
+    if (dir)
+        closedir(dir);
+    rmdir(folder);
+}
+
+/* A folder that has something becomes FOLDER.old. */
+static void keep_folder(const char *folder)
+{
+    char *const old = malloc(strlen(folder) + sizeof(".old"));
+
+    if (!old)
+        fail("out of memory");
+    if (rmdir(folder) && errno != ENOENT) {
+        sprintf(old, "%s.old", folder);
+        remove_recording(old);
+        keep_old(folder);
+    }
+    free(old);
+}
+
 /* mkdir -p */
 static int make_folder(const char *name)
 {
@@ -1554,8 +1594,7 @@ int main(int argc, char **argv)
     if (status)
         return status;
     if (rec.folder) {
-        if (rmdir(rec.folder))
-            keep_old(rec.folder);
+        keep_folder(rec.folder);
         if (!make_folder(rec.folder))
             fail("cannot create %s: %s", rec.folder, strerror(errno));
     }
