@@ -9,6 +9,7 @@ constants with a cast: these are added here.
 
 SPDX-License-Identifier: MIT
 """
+import glob
 import os
 import re
 import subprocess
@@ -23,6 +24,15 @@ NOTE = "Made by examples/bindings/generate.py: do not edit."
 def run(*command):
     return subprocess.run(command, cwd=ROOT, check=True, text=True,
                           stdout=subprocess.PIPE).stdout
+
+
+def use_oldest_clang():
+    """bindgen 0.60 of Debian 12 takes the newest libclang, and does not know
+    how clang 16 calls structs that have no name."""
+    files = glob.glob("/usr/lib/llvm-*/lib/libclang-[0-9]*.so*")
+    if files and "LIBCLANG_PATH" not in os.environ:
+        os.environ["LIBCLANG_PATH"] = os.path.dirname(
+            min(files, key=lambda f: int(re.search(r"llvm-(\d+)", f)[1])))
 
 
 class Header:
@@ -230,6 +240,7 @@ def python(headers, out):
 
 
 def main():
+    use_oldest_clang()
     ipt = Header("ipt.h", "ipt")
     perfdata = Header(PERFDATA, "perfdata")
     for file, write in (("rust/src/raw.rs", lambda out: rust(ipt, out)),
