@@ -225,6 +225,10 @@ static int other_packet(struct pt_packet_decoder *d, struct pt_packet *to,
         (void) ipt_pkt_sync_set(&d->d, p->offset);
         return -pte_bad_opc;
     }
+    if (p->type == IPT_PKT_TNT_64 && p->u.tnt.count == 0) {
+        (void) ipt_pkt_sync_set(&d->d, p->offset);
+        return -pte_bad_packet;
+    }
     to->type = (enum pt_packet_type) their_types[p->type];
     to->size = (uint8_t) p->size;
     set_payload(to, p, d);
