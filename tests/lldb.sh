@@ -118,8 +118,9 @@ _start:
     jmp *%rax
 END
 for n in 2 3; do
+    sed "s/COUNT/$n/" code.s >code$n.s
     ${CC:-cc} -nostdlib -static -w -Wl,-Ttext=0x1000,--build-id=none,-N \
-        -Wa,--defsym,COUNT=$n -o in/code/$n code.s 2>err ||
+        -o in/code/$n code$n.s 2>err ||
         fail_with "code.s" err
 done
 base=$(readelf -lW in/code/2 | awk '$1 == "LOAD" {print $3; exit}')

@@ -52,11 +52,17 @@ truth=$build/corpus/bin/truth
 # generated CASE...: of truth.c, 14 tests each.
 generated() {
     for case; do
-        mkdir "$tmp/c" &&
-            "$truth" -i 15000 -d 100 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
-            fail_with "truth -c $case" "$tmp/out"
-        [ "$("$tool" --pt "$tmp/c/trace.pt" --index | wc -l)" -gt 3 ] ||
-            fail "truth -c $case: few PSBs"
+        psbs=0
+        # What a filter leaves of the beginning depends on the processor.
+        for most in 15000 30000 60000; do
+            [ "$psbs" -le 3 ] || break
+            rm -rf "$tmp/c"
+            mkdir "$tmp/c" &&
+                "$truth" -i $most -d 100 -c $case -w "$tmp/c" "$run" >"$tmp/out" ||
+                fail_with "truth -c $case" "$tmp/out"
+            psbs=$("$tool" --pt "$tmp/c/trace.pt" --index | wc -l)
+        done
+        [ "$psbs" -gt 3 ] || fail "truth -c $case: few PSBs"
         case $case in *noretc*) flag=--no-retcomp ;; *) flag= ;; esac
         # shellcheck disable=SC2086 # an option or none
         same $case "$tmp/c" "$tmp/c/trace.pt" $flag
