@@ -59,7 +59,9 @@ cat >code.s <<'END'
     jc 1f
 1:
     .endr
-    .skip GAP, 0x90
+    .rept GAP
+    nop
+    .endr
     .rept 6
     jz 1f
 1:
@@ -67,7 +69,8 @@ cat >code.s <<'END'
     jmp *%rax
 END
 for n in 63 64; do
-    ${CC:-cc} -c -Wa,-W,--defsym,SHIFTS=$n,--defsym,GAP=$((64 * (64 - n))) -o code.o code.s &&
+    sed "s/SHIFTS/$n/; s/GAP/$((64 * (64 - n)))/" code.s >code$n.s
+    ${CC:-cc} -c -o code.o code$n.s &&
         ${OBJCOPY:-objcopy} -O binary -j .text code.o code.$n ||
         fail "code.s"
 done

@@ -56,9 +56,10 @@ filtered() {
         fail "of all lines, those of $at"
 }
 
-# A late window begins late: nobody knows who called.
-late() {
-    window late 900 20 --call --json --fields tid,time,ip,to,kind
+# A window in the middle: nobody knows who called. At the end another program runs,
+# and its callers are known.
+middle() {
+    window middle 550 20 --call --json --fields tid,time,ip,to,kind
     "$build/ptflow" --quiet --call --json --time "$at" "$file" |
         grep -q '"depth":null' && pass || fail "callers are known"
     "$build/ptflow" --quiet --call --json --stack-before all --time "$at" \
@@ -157,7 +158,7 @@ $CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
 if record --psb-period 200 --time cyc --cpus 2 -- "$tmp/tree"; then
     list_times
     filtered
-    late
+    middle
     rest 600 all
     rest 14 lasts
     rest 2 long
