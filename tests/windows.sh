@@ -69,7 +69,7 @@ middle() {
 }
 
 some() {
-    for from in 13 127 248 333 421 587 635 702 849 967; do
+    for from in 13 333 635 967; do
         window "$1" $from 5 --fields "$INSN"
         window "$1" $from 9 --block --fields tid,pid,cpu,time,ip,count,sure,offset
         window "$1" $from 7 --branch --fields tid,cpu,time,ip,to,kind,offset
@@ -159,7 +159,7 @@ if record --psb-period 200 --time cyc --cpus 2 -- "$tmp/tree"; then
     list_times
     filtered
     middle
-    rest 600 all
+    rest 240 all
     rest 14 lasts
     rest 2 long
 elif [ $recorded -eq 77 ]; then
