@@ -1,6 +1,7 @@
 /* json.c: a file in JSON becomes its values (common/code/json.h): each is printed
  * again in one form; what is no JSON is refused, at its byte. */
-#include "examples/tools/common/code/json.h"
+#include "examples/tools/common/code/tool.c"
+#include "examples/tools/common/code/json.c"
 #include "linked.h"
 #include "test.h"
 

@@ -1,4 +1,5 @@
 /* ranges.c: which code ran how often (examples/tools/common/flow/ranges.h). */
+#include "examples/tools/common/code/tool.c"
 #include "examples/tools/common/flow/ranges.c"
 #include "test.h"
 

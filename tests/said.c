@@ -1,6 +1,6 @@
 /* said.c: what events say (common/flow/said.h). The names of PEBS items were typed
  * from the SDM. */
-#include "examples/tools/common/flow/said.h"
+#include "examples/tools/common/flow/said.c"
 #include "linked.h"
 #include "test.h"
 

@@ -11,6 +11,8 @@
 #include "examples/tools/common/flow/threads.c"
 #include "examples/tools/common/code/tool.c"
 #include "examples/tools/common/perf/window.c"
+#include "examples/tools/common/flow/parts.c"
+#include "examples/tools/common/perf/psbs.c"
 
 #define SWITCHES_TRACE 65536u
 

@@ -61,7 +61,7 @@ static void pend(reading *r)
 }
 
 /* 0: whose flow it is, is not clear. */
-static int follow(reading *r, const ipt_packet *packet)
+static int follow_packet(reading *r, const ipt_packet *packet)
 {
     const uint64_t before = r->clock.tsc;
     uint64_t now;
@@ -95,7 +95,7 @@ static int is_clear(const psbs *p, reading *r, const window_span *part)
     if (psbs_open(&k, p, part->from, part->to)) return -1;
     while (clear && psbs_packet(&k, &packet)) {
         r->lost |= k.lost;
-        clear = follow(r, &packet);
+        clear = follow_packet(r, &packet);
     }
     if (clear && r->pends && part->to == UINT64_MAX)
         clear = is_in_one(r, r->lo, NO_TIME);
@@ -167,7 +167,7 @@ static void find_part(const threads *t, psbs *p, uint64_t since,
         part->from = psbs_back(p, part->from, n);
 }
 
-static void begin(const threads *t, psbs *p, uint32_t queue, uint64_t near)
+static void begin_part(const threads *t, psbs *p, uint32_t queue, uint64_t near)
 {
     memset(p, 0, sizeof *p);
     p->file = t->config.file;
@@ -183,7 +183,7 @@ uint64_t parts_end(const threads *t, uint32_t queue, uint64_t near,
 {
     uint64_t tsc;
     psbs p;
-    begin(t, &p, queue, near);
+    begin_part(t, &p, queue, near);
     if (t->queues.snapshot || p.size <= bytes) return 0;
     return psbs_next(&p, p.size - bytes, PSBS_NONE, &tsc) == PSBS_NONE ? 0
                                                                         : tsc;
@@ -200,7 +200,7 @@ int parts_find(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
     part->to = UINT64_MAX;
     if (t->queues.snapshot) return 1;
     memset(&r, 0, sizeof r);
-    begin(t, &p, queue, r.near = near);
+    begin_part(t, &p, queue, r.near = near);
     find_part(t, &p, since, part);
     if (!part->from || !shared) return p.failed ? -1 : 1;
     if (t->coarse || (t->kernel && !t->in_kernel && !t->cyc)) return 0;
