@@ -409,7 +409,8 @@ void stack_break(stack *s)
     free(s->lost.list);
     s->lost.list = list;
     s->lost.count = s->lost.max = list ? from->count : 0;
-    if (list) memcpy(list, from->list, from->count * sizeof *list);
+    if (s->lost.count)
+        memcpy(list, from->list, from->count * sizeof *list);
     leave_to(s, 0, STACK_LOST);
     s->going = s->aborted = s->inside = 0;
 }
