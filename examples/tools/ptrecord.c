@@ -1372,28 +1372,43 @@ static void keep_old(const char *path)
         fail("cannot rename %s to %s.old: %s", path, path, strerror(errno));
 }
 
-/* Remove an earlier recording: a folder with `log` or `meta`, and no folder in it.
- * Others are not touched. */
+/* Is it what a recording leaves in its folder? */
+static int is_ours(const char *name)
+{
+    static const char *const names[] = {
+        ".", "..", "trace.pt", "ips.u64", "ips.calls", "image.map",
+        "pages.bin", "maps", "meta", "log"};
+    static const char *const ends[] = {".u64", ".calls", ".costs", ".dates"};
+    const size_t digits = strspn(name, "0123456789");
+    unsigned i;
+
+    for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(name, names[i]) == 0)
+            return 1;
+    for (i = 0; digits && i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (strcmp(name + digits, ends[i]) == 0)
+            return 1;
+    return 0;
+}
+
+/* Remove an earlier recording: a folder with nothing else in it. Others are not
+ * touched. */
 static void remove_recording(const char *folder)
 {
-    static const char *const own[] = {"log", "meta"};
-    char path[4096];
+    DIR *const dir = opendir(folder);
     struct dirent *e;
-    struct stat is;
-    unsigned i = 0;
-    DIR *dir;
 
-    for (; i < 2; i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, own[i]);
-        if (lstat(path, &is) == 0 && S_ISREG(is.st_mode))
-            break;
+    if (!dir)
+        return;
+    while ((e = readdir(dir)) != NULL && is_ours(e->d_name)) {
     }
-    dir = i < 2 ? opendir(folder) : NULL;
-    while (dir && (e = readdir(dir)) != NULL)
-        unlinkat(dirfd(dir), e->d_name, 0); /* folders stay, and so it does */
-    if (dir)
-        closedir(dir);
-    rmdir(folder);
+    if (!e) {
+        rewinddir(dir);
+        while ((e = readdir(dir)) != NULL)
+            unlinkat(dirfd(dir), e->d_name, 0);
+        rmdir(folder);
+    }
+    closedir(dir);
 }
 
 /* A folder that has something becomes FOLDER.old. */
