@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
+#include "common/code/disasm.h"
 #include "common/flow/diverge.h"
 #include "common/flow/ptwrites.h"
 #include "common/flow/said.h"
@@ -45,13 +46,16 @@ static const char help[] =
     "  --fields <field>,...      what a line has, in this order: pid, tid, cpu,\n"
     "                            time, ip, to, size, count, kind, mode, comm,\n"
     "                            sym, symoff, dso, queue, offset, sure, guest,\n"
-    "                            to_sym, to_symoff, values. sym is the\n"
+    "                            to_sym, to_symoff, values, srcline, bytes,\n"
+    "                            disasm. sym is the\n"
     "                            function, ? if there is none; symoff the place\n"
     "                            in it, or in the file; to_sym and to_symoff\n"
     "                            those of `to`; sure is 0 if it may have been\n"
     "                            another thread; guest 1 for code of a virtual\n"
     "                            machine; values what an event says, as\n"
-    "                            payload=2a size=8.\n"
+    "                            payload=2a size=8; srcline the line of source,\n"
+    "                            as DWARF says; bytes and disasm the instruction\n"
+    "                            at `ip`, or the first one of a block.\n"
     "  --json                    an object a line, for scripts: \"type\" and the\n"
     "                            fields. The first says the version of this\n"
     "                            form, now 1: fields may be added to it.\n"
@@ -85,14 +89,18 @@ enum { INSN = 1, BLOCK = 2, BRANCH = 4, CALL = 8, EVENT = 16, ERRORS = 32 };
 typedef enum field {
     F_PID, F_TID, F_CPU, F_TIME, F_IP, F_TO, F_SIZE, F_COUNT, F_KIND, F_MODE,
     F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE,
-    F_GUEST, F_TO_SYM, F_TO_SYMOFF, F_VALUES, FIELDS
+    F_GUEST, F_TO_SYM, F_TO_SYMOFF, F_VALUES, F_SRCLINE, F_BYTES, F_DISASM, FIELDS
 } field;
 
 static const char *const field_names[FIELDS] = {
     "pid",  "tid",  "cpu", "time", "ip",    "to",     "size", "count", "kind",
     "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure",
-    "guest", "to_sym", "to_symoff", "values"
+    "guest", "to_sym", "to_symoff", "values", "srcline", "bytes",
+    "disasm"
 };
+
+/* What a line may say of the instruction that it is about. */
+enum { BYTES, DISASM, SRCLINE, CODES };
 
 typedef struct options {
     const char *file;
@@ -110,6 +118,7 @@ typedef struct options {
     uint8_t list_threads;
     uint8_t symbols; /* names of functions or files are needed, .. */
     uint8_t targets; /* ... also those of `to` */
+    uint8_t codes[CODES]; /* which of these are */
 } options;
 
 /* What is at an address; what it points to stays to the end. */
@@ -129,6 +138,7 @@ typedef struct line {
     const char *comm;
     place at;         /* ip */
     place target;     /* to */
+    const char *code; /* texts of CODES, each but the last one with its \n; NULL */
     uint32_t count;
     uint16_t depth;
     uint8_t size;
@@ -178,6 +188,16 @@ typedef struct found {
 } found;
 
 #define FOUND 16384u /* a power of two */
+
+/* What is said of an instruction. */
+typedef struct told_code {
+    uint64_t ip;
+    uint64_t life; /* changes of code + 1 */
+    const char *text;
+    uint32_t pid;
+    uint8_t guest;
+    uint8_t mode;
+} told_code;
 
 /* The lines of a block, which are the same whenever it is executed. */
 typedef struct told {
@@ -234,6 +254,8 @@ struct ptflow {
     functions_choice chosen; /* --func */
     ptwrites writes;
     found *found;       /* FOUND places that were looked up */
+    told_code *codes;   /* FOUND instructions; NULL: they are not asked for */
+    names_table code_texts;
     told *told;         /* TOLD blocks; NULL: lines have times, say, and differ */
     uint64_t unlisted;  /* instructions whose code has changed since */
     uint64_t checked;
@@ -413,6 +435,54 @@ static void name_line(ptflow *p, line *l)
         l->target = found_at(p, l->who.pid, l->who.guest, l->to)->place;
 }
 
+/* Bytes, words and line of an instruction. An event says no mode: there is only a
+ * line. */
+static void describe(ptflow *p, const line *l, told_code *c)
+{
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, l->who.guest};
+    char all[2 * DISASM_MAX + NAME], bytes[DISASM_MAX] = "";
+    char words[DISASM_MAX] = "";
+    uint8_t code[15];
+    uint32_t number;
+    int n = 0;
+    ipt_code insn;
+    session_place at;
+    lines_place row;
+    memset(&row, 0, sizeof row);
+    p->session.view.pid = l->who.pid;
+    if (p->opt.codes[BYTES] || p->opt.codes[DISASM])
+        n = spaces_read(code, sizeof code, &asid, l->ip, &p->session.view);
+    if (n > 0 && ipt_classify(&insn, code, (size_t) n, l->mode, NULL) >= 0) {
+        disasm_bytes(bytes, code, insn.size);
+        disasm_text(words, code, insn.size, l->mode, l->ip);
+    }
+    if (p->opt.codes[SRCLINE]
+        && session_find(&p->session, l->who.pid, l->who.guest, l->ip, &at) && at.in)
+        lines_find(&p->session.lines, at.in, at.in_offset, &row);
+    n = snprintf(all, sizeof all, "%s\n%s\n", bytes, words);
+    if (row.file)
+        snprintf(all + n, NAME, "%.4000s:%d", row.file, row.line);
+    number = names_add(&p->code_texts, all);
+    if (!number) out_of_memory(p);
+    c->ip = l->ip;
+    c->pid = l->who.pid;
+    c->guest = l->who.guest;
+    c->mode = l->mode;
+    c->life = p->session.changes + 1;
+    c->text = names_text(&p->code_texts, number);
+}
+
+static const char *code_of(ptflow *p, const line *l)
+{
+    const uint64_t hash = (l->ip ^ (uint64_t) l->who.pid << 32)
+                        * 0x9e3779b97f4a7c15u;
+    told_code *const c = &p->codes[hash >> 50 & (FOUND - 1)];
+    if (c->ip != l->ip || c->pid != l->who.pid || c->guest != l->who.guest
+        || c->mode != l->mode || c->life != p->session.changes + 1)
+        describe(p, l, c);
+    return c->text;
+}
+
 static stack_function function_at(uint64_t ip, void *user)
 {
     const task *const t = (const task *) user;
@@ -520,9 +590,37 @@ static void put_values(text *t, const line *l)
     put_plain(t, *words_of(l, words) ? words : "-");
 }
 
+/* One of the CODES; "" if it is not known. */
+static const char *code_words(const line *l, unsigned which, char words[NAME])
+{
+    const char *s = l->code;
+    size_t size;
+    *words = 0;
+    if (!s) return words;
+    for (unsigned i = BYTES; i < which; i++) s = strchr(s, '\n') + 1;
+    size = which == SRCLINE ? strlen(s) : strcspn(s, "\n");
+    memcpy(words, s, size);
+    words[size] = 0;
+    return words;
+}
+
+static unsigned code_field(uint8_t of)
+{
+    return of == F_BYTES ? BYTES : of == F_DISASM ? DISASM : SRCLINE;
+}
+
+static void put_code(text *t, const line *l, uint8_t what)
+{
+    char words[NAME];
+    put_hostile(t, *code_words(l, code_field(what), words) ? words : "?");
+}
+
 static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
 {
     switch (what) {
+    case F_SRCLINE:
+    case F_BYTES:
+    case F_DISASM: put_code(t, l, what); break;
     case F_PID: put_number(t, l->who.pid); break;
     case F_TID: put_number(t, l->who.tid); break;
     case F_CPU:
@@ -601,8 +699,13 @@ static void put_flag(text *t, unsigned flag)
 
 static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
 {
-    char words[SAID_MAX];
+    char words[SAID_MAX], code[NAME];
     switch (what) {
+    case F_SRCLINE:
+    case F_BYTES:
+    case F_DISASM:
+        put_quoted(t, *code_words(l, code_field(what), code) ? code : NULL);
+        break;
     case F_CPU:
         if (l->who.cpu == UINT32_MAX)
             put_plain(t, "null");
@@ -793,6 +896,7 @@ static void put_line(ptflow *p, task *t, line *l)
     if (l->who.tsc < t->since) return;
     if (p->opt.symbols) name_line(p, l);
     if (p->opt.func && !is_chosen(p, l)) return;
+    if (p->codes) l->code = code_of(p, l);
     l->comm = t->of->comm;
     if (p->opt.last)
         t->ring[t->put++ % p->opt.last] = *l;
@@ -1209,7 +1313,11 @@ static int check_options(const tool_args *args, options *o)
         o->symbols |= o->fields[i] == F_SYM || o->fields[i] == F_SYMOFF
                    || o->fields[i] == F_DSO;
         o->targets |= o->fields[i] == F_TO_SYM || o->fields[i] == F_TO_SYMOFF;
+        if (o->fields[i] >= F_SRCLINE) o->codes[code_field(o->fields[i])] = 1;
     }
+    if ((o->codes[SRCLINE] && tool_cannot(args, "--fields srcline", TOOL_LIBDW))
+        || (o->codes[DISASM] && tool_cannot(args, "--fields disasm", TOOL_ZYDIS)))
+        return OPTIONS_NOTHING;
     o->symbols |= o->targets || o->func;
     return -1;
 }
@@ -1332,6 +1440,10 @@ static int run(ptflow *p)
         status = try_ends(p);
         if (status >= 0) return status;
     }
+    if (p->opt.codes[BYTES] || p->opt.codes[DISASM] || p->opt.codes[SRCLINE]) {
+        p->codes = (told_code *) calloc(FOUND, sizeof *p->codes);
+        if (!p->codes) out_of_memory(p);
+    }
     start_workers(p);
     if (!p->opt.last) print_head(p);
     status = session_run(&p->session);
@@ -1422,6 +1534,8 @@ int main(int argc, char **argv)
         free(t);
     }
     free(p.found);
+    free(p.codes);
+    names_free(&p.code_texts);
     ptwrites_free(&p.writes);
     for (unsigned i = 0; p.told && i < TOLD; i++) free(p.told[i].text);
     free(p.told);
