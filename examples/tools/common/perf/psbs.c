@@ -24,16 +24,24 @@ uint64_t psbs_whole(uint64_t tsc, uint64_t near)
     return near - TURN / 2 + low;
 }
 
-int psbs_open(psbs_packets *k, const psbs *p, uint64_t from, uint64_t to)
+/* As psbs_open; `most` bytes are read in one go. */
+static int open_packets(psbs_packets *k, const psbs *p, uint64_t from,
+                        uint64_t to, size_t most)
 {
-    memset(k, 0, sizeof *k);
+    k->synced = k->lost = k->ended = 0;
     if (window_open(&k->trace, p->file, p->queues, p->queue)) return -1;
     k->part.from = from;
     k->part.to = to;
     window_only(&k->trace, &k->part, 1);
+    k->trace.most = most;
     k->ended = ipt_pkt_init(&k->decoder, p->config, &k->trace.trace) < 0;
     window_more(&k->trace, 0);
     return 0;
+}
+
+int psbs_open(psbs_packets *k, const psbs *p, uint64_t from, uint64_t to)
+{
+    return open_packets(k, p, from, to, WINDOW_SIZE);
 }
 
 int psbs_packet(psbs_packets *k, ipt_packet *packet)
@@ -86,7 +94,8 @@ uint64_t psbs_next(psbs *p, uint64_t from, uint64_t to, uint64_t *tsc)
 {
     psbs_packets k;
     uint64_t at;
-    if (psbs_open(&k, p, from, to < UINT64_MAX - PLUS ? to + PLUS : to)) {
+    if (open_packets(&k, p, from, to < UINT64_MAX - PLUS ? to + PLUS : to,
+                     NEAR)) {
         p->failed = 1;
         return PSBS_NONE;
     }

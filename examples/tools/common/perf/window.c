@@ -117,6 +117,7 @@ int window_open(window *w, const perffile *file, const perfdata_queues *queues,
     w->pieces = queues->pieces + queues->queues[queue].first;
     w->count = queues->queues[queue].count;
     w->span_count = 1;
+    w->most = WINDOW_SIZE;
     w->trace.seg = w->segs;
     w->trace.open = 1;
     w->bytes = (uint8_t *) malloc(WINDOW_ROOM);
@@ -285,7 +286,7 @@ static void fill(window *w, size_t used, size_t most)
 
 void window_more(window *w, uint64_t release)
 {
-    fill(w, drop(w, release), WINDOW_SIZE);
+    fill(w, drop(w, release), w->most);
 }
 
 int window_grow(window *w)

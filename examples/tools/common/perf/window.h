@@ -52,6 +52,8 @@ typedef struct window {
     const window_span *spans; /* NULL: all of the stream */
     size_t span;     /* the one that is read now, of ... */
     size_t span_count;
+    size_t most;     /* bytes that window_more reads up to: WINDOW_SIZE, or what
+                        somebody who needs few sets */
     uint8_t failed;  /* a read did */
     uint8_t entered; /* the piece is in the stream */
     uint32_t mark_count;
