@@ -980,7 +980,8 @@ enum {
                              * If the target is not known, a MOV CR3 may have
                              * done it: one that comes before that branch and
                              * has no PAGING of its own is taken for it */
-    IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to */
+    IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to. Also
+                             * an interrupt whose target an overflow lost */
     IPT_EVT_ASYNC_BRANCH,   /* from ip to u.branch.to: interrupt, abort */
     IPT_EVT_PAGING,         /* u.paging, by an instruction */
     IPT_EVT_ASYNC_PAGING,   /* u.paging, at ip */

@@ -3494,9 +3494,10 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
  * so that the place has to come from another packet; APL12 sends a FUP although
  * tracing is disabled; APL11 sends a TIP.PGD in place of the FUP. */
 
-/* Packets were lost. What waits for one of them gets nothing any more: while
- * tracing was enabled it is dropped, else it is complete as it is. Mode, NR and
- * last IP are not known. */
+/* Packets were lost. If a FUP waits for its TIP, flow came there and left what
+ * is traced. What waits for another packet gets nothing any more: while tracing
+ * was enabled it is dropped, else it is complete as it is. Mode, NR and last IP
+ * are not known. */
 static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const unsigned waiting = IPTI_WAIT_TIP | IPTI_WAIT_FUP | IPTI_WAIT_TAKE
@@ -3511,8 +3512,12 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
         ipti_evt_decided(evt, evt->psb_ip, evt->psb_fup);
     }
     record = ipti_evt_find(evt, IPT_EVT_ASYNC_BRANCH);
-    if (record)
-        record->event.type = IPT_EVT_NONE; /* it went nowhere */
+    if (record) {
+        record->event.type = IPT_EVT_ASYNC_DISABLED;
+        record->event.flags |= IPT_EVENT_NO_TO;
+        record->waits = IPTI_WAIT_NOW;
+        evt->enabled = 0;
+    }
     ipti_evt_drop(evt, IPTI_WAIT_CFE);
     if (evt->enabled)
         ipti_evt_drop(evt, waiting);

@@ -83,6 +83,10 @@ static const compound compounds[] = {
     ASYNC("OVF", OVF, PGE(TO)),
     ASYNC("OVF", OVF, EXEC32, PGE(TO)),
     ASYNC("OVF", OVF, PSB, EXEC64, FUP(TO), PSBEND),
+    ASYNC("OVF", FUP(AT), OVF, FUP(TO)),
+    ASYNC("OVF", CFE(INTR, 0, 3), FUP(AT), PIP(CR3, 0), VMCS(CR3), OVF,
+          PGE(TO)),
+    ASYNC("OVF", TSX(0, 1), FUP(AT), EXEC32, OVF, EXEC32, PGE(TO)),
 };
 
 /* The packets that bind to nothing. A TMA comes with its TSC. */
@@ -165,6 +169,7 @@ static unsigned judged_count;
 
 #define SET(t) ((uint64_t) 1 << IPT_PKT_##t)
 #define SENT_TIP (SET(TIP) | SET(TIP_PGE) | SET(TIP_PGD))
+#define ENDS (SENT_TIP | SET(OVF)) /* of what the FUP of a branch begins */
 
 /* The next packet of these types from `from` on; NO_PACKET: there is none. */
 static unsigned next_of(unsigned from, uint64_t types)
@@ -232,7 +237,7 @@ static int in_branch(unsigned i)
     unsigned k = i;
 
     while (k-- > 0)
-        if ((SENT_TIP | SET(PSBEND) | SET(OVF)) >> packets[k].type & 1)
+        if ((ENDS | SET(PSBEND)) >> packets[k].type & 1)
             return 0;
         else if (packets[k].type == IPT_PKT_FUP && is_source(k))
             return 1;
@@ -303,7 +308,7 @@ static found *judge_state(unsigned i, unsigned psb)
  * that it brings. */
 static found *judge_space(unsigned i, uint8_t type, uint8_t async)
 {
-    const unsigned done = next_of(i, SENT_TIP);
+    const unsigned done = next_of(i, ENDS);
     unsigned order = i;
     found *f;
 
@@ -356,20 +361,22 @@ static found *judge_cfe(unsigned i)
     return f;
 }
 
-/* A packet with an IP, outside of a PSB+. */
+/* A packet with an IP, outside of a PSB+. SDM, "Flow Update (FUP) Packet": it
+ * says where flow was when the event came. If its TIP is among what an OVF
+ * lost, flow left there what is traced. */
 static found *judge_ip(unsigned i)
 {
     const ipt_packet *p = &packets[i];
-    const unsigned done = next_of(i, SENT_TIP);
+    const unsigned done = next_of(i, ENDS);
     found *f = NULL;
 
     switch (p->type) {
     case IPT_PKT_FUP:
         if (!is_source(i) || done == NO_PACKET)
             return NULL;
-        f = find(i, done, i,
-                 packets[done].type == IPT_PKT_TIP_PGD ? IPT_EVT_ASYNC_DISABLED
-                                                       : IPT_EVT_ASYNC_BRANCH);
+        f = find(i, done, i, packets[done].type == IPT_PKT_TIP
+                                 ? IPT_EVT_ASYNC_BRANCH
+                                 : IPT_EVT_ASYNC_DISABLED);
         f->e.ip = p->u.ip.payload;
         f->e.u.branch.to = packets[done].u.ip.payload;
         if (!packets[done].u.ip.ipc)
@@ -438,7 +445,7 @@ static found *judge_packet(unsigned i)
     case IPT_PKT_MODE_EXEC:
         if (before == mode_of(p))
             return NULL;
-        done = next_of(i, SENT_TIP); /* a TIP's event goes before the mode */
+        done = next_of(i, ENDS); /* a TIP's event goes before the mode */
         f = find(i, done,
                  !in_branch(i) && next_of(i, SET(TIP) | SET(TIP_PGE)) == done
                      ? done + 1 : i, IPT_EVT_EXEC_MODE);

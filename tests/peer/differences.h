@@ -126,6 +126,8 @@
                               "overflow for that of the first")              \
     X(OVF_NOISE, "ovf-noise", "any other packet between OVF and its FUP "    \
                               "ends libipt's search for that")               \
+    X(OVF_FUP, "ovf-fup", "libipt drops a FUP whose TIP an OVF replaced, "  \
+                          "and what executed before it")                     \
     X(EARLY, "early", "2.0.5 reports an error that it reads ahead, ours "   \
                       "when it gets there")
 

@@ -558,6 +558,9 @@ static int flow_explain(const flow *f)
     if (!f->e.count && w->next.has_event
         && exec_before_pgd(f->r, &w->next.event))
         return D_EXEC_PGD;
+    if (f->e.peer_count && f->e.theirs[0].type == ptev_overflow
+        && fup_then_ovf(f->r, f->ours.walk_.next.event.offset))
+        return D_OVF_FUP;
     if (flow_cr3(f)) return D_CR3_PIP;
     if (flow_near(f)) return D_PGD_NO_IP;
     if (flow_at_target(f)) return D_PGD_IP;

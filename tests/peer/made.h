@@ -758,6 +758,8 @@ static const struct directed {
     {D_SKD007, IPT_ERRATUM_SKD007, 0,
      {START(0x1000), CYC(0x3e), CYC(0x1e), FUP(0x1060), TIP(0x1000)}, NULL},
     {D_OVF_PENDING, 0, 0, {PSB, PSBEND, MWAIT(1, 0), OVF, PGE(0x1000)}, NULL},
+    {D_OVF_FUP, 0, 0, {START(0x1060), TIP(0x1000), FUP(0x1001), OVF,
+                       FUP(0x1060), TIP(0x1000), FUP(0x1001), PGD0}, NULL},
     {D_EXEC_FUP, 0, 0, {START(0x1000), EXEC32, FUP(0x1001), FUP(0x1002),
                         PGD0}, NULL},
     {D_TIMING, 0, 0, {START(0x1000), TMA(1, 1), FUP(0x1001), PGD0}, NULL},

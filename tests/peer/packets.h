@@ -563,21 +563,34 @@ static int events_extra(events *e)
     return 0;
 }
 
+/* Is the packet at an offset a FUP whose TIP an OVF replaced? */
+static int fup_then_ovf(const run *r, uint64_t offset)
+{
+    size_t i = packet_at(r, offset);
+    if (i == r->count || r->packets[i].type != IPT_PKT_FUP) return 0;
+    while (++i < r->count && r->packets[i].type != IPT_PKT_OVF)
+        if (is_flow(r->packets[i].type) || r->packets[i].type == IPT_PKT_FUP)
+            return 0;
+    return i < r->count;
+}
+
 /* Our first event waited for something when an overflow came, and has no IP
- * therefore; theirs lost it. */
+ * therefore, or it is that of a FUP whose TIP did not come; theirs lost it. */
 static int events_lost(events *e)
 {
+    const int fup = e->ours[0].type == IPT_EVT_ASYNC_DISABLED
+                    && fup_then_ovf(e->r, e->ours[0].offset);
     unsigned i = 0;
     while (i < e->peer_count
            && (e->theirs[i].type == ptev_cbr || e->theirs[i].type == ptev_mnt))
         i++;
     if (i >= e->peer_count || e->theirs[i].type != ptev_overflow
-        || !(e->ours[0].flags & IPT_EVENT_NO_IP))
+        || !(fup || e->ours[0].flags & IPT_EVENT_NO_IP))
         return 0;
     i = 0;
     while (i < e->count && e->ours[i].type != IPT_EVT_OVERFLOW) i++;
     if (i == 0 || i == e->count) return 0;
-    allow(e->r, D_OVF_PENDING);
+    allow(e->r, fup ? D_OVF_FUP : D_OVF_PENDING);
     return events_drop_ours(e);
 }
 
