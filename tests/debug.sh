@@ -1,18 +1,20 @@
 #!/bin/sh
 # debug.sh: what somebody asks who looks for a fault: lines, bytes and words of
-# instructions as objdump and addr2line have them.
+# instructions as objdump and addr2line have them; where threads died, and stacks,
+# as gdb and the recorder have them.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
 export HOME="$tmp"
 cd "$tmp" || exit 2
 CC=${CC:-cc}
+ulimit -c unlimited 2>/dev/null # a program that dies may leave a core file
 
 # record NAME OPTION...: compile NAME.c, and record it as NAME.data.
 record() {
     name=$1
     shift
-    $CC -O0 -g -w -no-pie -pthread "$@" -o "$name" "$name.c" ||
+    $CC -O0 -g -w -no-pie -pthread -o "$name" "$name.c" "$@" ||
         { fail "$name.c"; return 1; }
     timeout 300 "$build/ptrecord" --quiet --perf-data "$name.data" --time cyc \
         -- "./$name" >out 2>err </dev/null
@@ -23,6 +25,9 @@ record() {
 tool() {
     timeout 300 "$build/$@" 2>err
 }
+
+tail -n 1 "$build/flags" | grep -q -e ' -ldw ' || {
+    echo "SKIP debug: made without libdw"; skipped=1; report; exit; }
 
 # ---- ptflow's srcline, bytes, disasm ----
 
@@ -86,4 +91,231 @@ tail -n 1 "$build/flags" | grep -q -e -lZydis && {
         fail_with "disasm (<), and objdump (>)" bad
     }
 }
+# ---- ptprof --before crash ----
+
+# frames FILE NAME: a stack's functions and lines as ptprof or gdb prints them, of
+# the source files NAME*.c.
+frames() {
+    sed -n 's/^#[0-9]*  *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_0-9]*\) .*[ (/]\('"$2"'[a-z]*[.]c:[0-9]*\))\{0,1\}$/\2 \3/p' "$1"
+}
+
+# crash NAME OPTION...: record NAME.c; where it died, and its stack, are gdb's.
+crash() {
+    record "$@" || return
+    timeout 60 gdb -nx -batch -ex run -ex bt "./$1" >gdb 2>&1 </dev/null
+    tool ptprof --quiet --before crash "$1.data" >got
+    awk 'NF == 0 {exit} {print}' got >first
+    frames gdb "$1" | uniq >want # a deep stack is not shown whole
+    frames first "$1" | uniq >stack
+    [ "$(wc -l <want)" -gt 1 ] && cmp -s stack want && pass || {
+        diff stack want >bad
+        cat first gdb >>bad
+        fail_with "$1: the stack (<), and gdb's (>)" bad
+    }
+}
+
+cat >segv.c <<'END'
+struct node { struct node *next; int value; };
+static int value_of(const struct node *n)
+{
+    return n->value;
+}
+static int sum(const struct node *n)
+{
+    int s = 0;
+    for (;;) {
+        s += value_of(n);
+        n = n->next;
+    }
+}
+int main(void)
+{
+    struct node a = {0, 1}, b = {&a, 2};
+    return sum(&b);
+}
+END
+cat >abrt.c <<'END'
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void *hold(void *p)
+{
+    pthread_mutex_lock(&lock);
+    return p;
+}
+static void check(int n)
+{
+    if (n == 3)
+        abort();
+}
+static void *work(void *p)
+{
+    usleep(100000);
+    for (int i = 0; i < 5; i++)
+        check(i);
+    return p;
+}
+int main(void)
+{
+    pthread_t t, u;
+    pthread_mutex_lock(&lock);
+    pthread_create(&t, NULL, hold, NULL);
+    pthread_create(&u, NULL, work, NULL);
+    pthread_join(u, NULL);
+    return 0;
+}
+END
+if have gdb gdb; then
+    rm -f core*
+    crash segv -static
+    tool ptprof --quiet --at 999999 segv.data >at
+    frames at segv >stack
+    cmp -s stack want && pass || fail_with "--at a time after the end" at
+    grep -q '^segv [0-9]* died, it seems of a signal' first &&
+        grep -q 'exception.* before [0-9a-f]* value_of+0x' first && pass ||
+        fail_with "segv: what it says" first
+    core=$(ls core* 2>out | head -n 1)
+    if [ -n "$core" ]; then
+        gdb -nx -batch -ex 'p $_siginfo.si_signo' \
+            -ex 'p/x $_siginfo._sifields._sigfault.si_addr' segv "$core" \
+            2>out </dev/null | sed -n 's/^[$][12] = \(0x\)\{0,1\}//p' >want
+        tool ptprof --quiet --before crash --core "$core" segv.data | sed -n '
+            s/^segv [0-9]* died of SIGSEGV (\([0-9]*\)), as the core.*/\1/p
+            s/^  address \([0-9a-f]*\), as the core file says/\1/p' >got
+        [ "$(wc -l <want)" -eq 2 ] && cmp -s got want && pass ||
+            fail_with "--core: signal and address" got
+        tool ptprof --quiet --before crash --core "$core" lines.data >got
+        [ $? -eq 1 ] && grep -q 'no thread of this recording' err && pass ||
+            fail_with "a core file of another process" err
+        head -c 700 "$core" >cut
+        tool ptprof --quiet --before crash --core cut segv.data >got
+        [ $? -eq 1 ] && grep -q 'cut: .*[.]$' err && pass ||
+            fail_with "a core file that is cut" err
+    else
+        skip "core files are not left here"
+    fi
+    tool ptprof --quiet --before crash --core segv segv.data >got
+    [ $? -eq 1 ] && grep -q 'segv: not a core file[.]$' err && pass ||
+        fail_with "no core file" err
+    crash abrt -static
+    if tail -n 1 "$build/flags" | grep -q -e -lZydis; then call=' tgkill'; else call=; fi
+    grep -q "^  the system call$call did not come back" first &&
+        grep -q '^abrt [0-9]* died with its process' got && pass ||
+        fail_with "abrt: what it says" got
+    # All three threads, when one of them aborted.
+    gdb -nx -batch -ex run -ex 'thread apply all bt' ./abrt >gdb 2>out </dev/null
+    frames gdb abrt | sort >want
+    time=$(sed -n 's/.* died, it seems.*, at \([0-9.]*\)$/\1/p' got)
+    tool ptprof --quiet --at "$time" abrt.data >at
+    for view in got at; do
+        frames $view abrt | sort >stack
+        [ "$(wc -l <want)" -eq 4 ] && cmp -s stack want && pass || {
+            diff stack want >bad
+            fail_with "$view: the stacks of three threads (<), and gdb's (>)" bad
+        }
+    done
+fi
+
+# last FOLDER: the address of the last instruction, as the recorder noted it.
+last() {
+    od -A n -t x8 -w8 "$1"/*.u64 | tail -n 1 | sed 's/^ *0*//'
+}
+
+more_crashes() {
+    cat >deep.c <<'END'
+static int deep(volatile int n)
+{
+    volatile char big[2000];
+    big[n % 50] = 1;
+    return n < 0 ? 1 : deep(n + 1) + big[3];
+}
+int main(void)
+{
+    return deep(0);
+}
+END
+    ulimit -S -s 256
+    crash deep -static
+    ulimit -S -s 8192
+    tool ptprof --quiet --before crash deep.data >got
+    deep=$(grep -c '^#.* deep ' got)
+    deep=$((deep + $(sed -n 's/^[.]*  \([0-9]*\) more$/\1/p' got)))
+    calls=$(tool ptflow --quiet --call --fields kind,to_sym deep.data |
+        grep -c '^call deep$')
+    [ "$deep" -gt 50 ] && [ "$deep" -eq "$calls" ] && pass ||
+        fail_with "deep: $deep frames, $calls calls" got
+
+    cat >jump.c <<'END'
+static void (*volatile nowhere)(void) = (void (*)(void)) 0x12345;
+static void call(void)
+{
+    nowhere();
+}
+int main(void)
+{
+    call();
+    return 0;
+}
+END
+    crash jump -static
+    grep -q 'before 12345: there is no code$' first && pass ||
+        fail_with "jump: what it says" first
+
+    cat >bus.c <<'END'
+#include <fcntl.h>
+#include <sys/mman.h>
+int first(const char *text);
+int main(void)
+{
+    const int fd = open("empty", O_RDWR | O_CREAT | O_TRUNC, 0600);
+    return first(mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0));
+}
+END
+    cat >buslib.c <<'END'
+int first(const char *text)
+{
+    return text[0];
+}
+END
+    $CC -O0 -g -w -shared -fPIC -o libbus.so buslib.c || fail buslib.c
+    crash bus -L. -lbus -Wl,-rpath,"$tmp"
+
+    # The kernel kills a process whose new program cannot be mapped.
+    cat >fatal.c <<'END'
+#include <unistd.h>
+static int start(const char *name)
+{
+    execl(name, name, (char *) 0);
+    return 1;
+}
+int main(void)
+{
+    return start("./bad");
+}
+END
+    echo 'void _start(void) { for (;;) ; }' >bad.c
+    $CC -nostdlib -static -no-pie -w -Wl,-Ttext-segment=0x7fffffffe000 -o bad \
+        bad.c || fail bad.c
+    record fatal -static -o fatal
+    "$build/ptrecord" --quiet --perf-data fatal.data -o fatal.log --time cyc -- \
+        ./fatal >out 2>err
+    tool ptprof --quiet --before crash fatal.data >got
+    frames got fatal >stack
+    grep -q "did not come back, after $(last fatal.log) " got &&
+        [ "$(tr '\n' ' ' <stack)" = "start fatal.c:4 main fatal.c:9 " ] && pass ||
+        fail_with "a signal during exec" got
+
+    # A recording that ends while the program runs.
+    "$build/ptrecord" --quiet --perf-data short.data -o short.log --max 5000 \
+        --time cyc -- ./deep >out 2>err
+    tool ptprof --quiet --before crash short.data >got
+    ip=$(last short.log)
+    name=$(addr2line -f -e deep "0x$ip" | head -n 1)
+    [ "$(tool ptflow --quiet --fields ip --last 1 short.data)" = "$ip" ] &&
+        grep -q "^#0   $name\$" got && pass ||
+        fail_with "short: ends at $ip in $name" got
+}
+rest 7 more_crashes
+
 report

@@ -531,7 +531,8 @@ rest 2 in_browser
 # threads that are not shown have none.
 at() {
     prof --at "$1" "$tmp/x.data" | awk '
-        /^#/ {if (keep) {$1 = ""; print tid $0}; next}
+        /^#/ {if (keep) {$1 = ""; sub(/ [(][^()]*:[0-9]+[)]$/, "")
+            print tid $0}; next}
         NF {tid = $2; keep = !/nothing later/}' | sort >"$tmp/got"
     awk -v at="$(echo "$1" | tr -d .)" '
         function out(tid) {

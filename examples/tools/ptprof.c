@@ -8,6 +8,7 @@
 #include "ipt.h"
 #include "common/flow/calltree.h"
 #include "common/flow/charge.h"
+#include "common/flow/crash.h"
 #include "common/code/direct.h"
 #include "common/flow/exports.h"
 #include "common/code/functions.h"
@@ -66,10 +67,22 @@ static const char help[] =
     "                            thread.\n"
     "  --before signal|<event>   ... before each signal, or each event that\n"
     "                            ptflow --event calls so.\n"
+    "  --before crash            print how threads ended that died of a signal, or\n"
+    "                            with the recording: stack, last calls (--last,\n"
+    "                            else 10).\n"
+    "  --core <file>             ... and what this core file says of it.\n"
     "  --at <time>               print the stack of each thread at a time, in\n"
     "                            seconds as ptflow prints it.\n"
     "  --hot                     print what ran often, block after block, and\n"
     "                            its share of the thread's instructions.\n"
+    "  --by insn|time            what costs are; default: time where the file\n"
+    "                            has it.\n"
+    "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
+    "  --ipc                     show instructions a cycle.\n";
+
+static const char more_help[] =
+    "\n"
+    "files to write:\n"
     "  --callgrind <file>        write a profile for KCachegrind.\n"
     "  --chrome <file>           write a timeline: Chrome's JSON.\n"
     "  --perfetto <file>         write a timeline for ui.perfetto.dev.\n"
@@ -88,12 +101,6 @@ static const char help[] =
     "  --html <file>             write a page with all functions and the time line,\n"
     "                            for a browser without a network. Above 20 MB of\n"
     "                            data the shortest calls are left out: see --min.\n"
-    "  --by insn|time            what costs are; default: time where the file\n"
-    "                            has it.\n"
-    "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
-    "  --ipc                     show instructions a cycle.\n";
-
-static const char more_help[] =
     "\n"
     "<function> is a name, with parameters or without, or <file>:<name>.\n"
     "\n"
@@ -111,6 +118,7 @@ typedef struct options {
     const char *timeline; /* --chrome, --perfetto, --speedscope */
     timeline_format format;
     const char *before; /* --last: what; NULL: the end */
+    const char *core;   /* --before crash: a core file; or NULL */
     const char *exports[EXPORTS_KINDS]; /* files to write */
     const char *dso;
     const char *diff; /* the file before; or NULL */
@@ -125,9 +133,11 @@ typedef struct options {
     uint8_t folded;
     uint8_t waits;
     uint8_t moment; /* --at */
+    uint8_t crash;  /* --before crash */
     uint8_t top;
     uint8_t lines;
     uint8_t by_line; /* --lines, --callgrind, --top, --inlined: costs of lines are asked for */
+    uint8_t spots;   /* ... of addresses is enough: --at alone */
     uint8_t hot;
     uint8_t inlined;
     uint8_t join; /* parts and their functions */
@@ -144,6 +154,7 @@ enum { BY_INSN = 1, BY_TIME = 2 };
 typedef struct open_call {
     uint32_t node;      /* of the call tree */
     uint32_t instance;  /* of that of the call --histogram is about */
+    uint64_t back;      /* where it returns to; 0: not known */
     uint64_t begin;     /* cost of the thread then, ... */
     calltree_cost spent; /* ... and what --callgrind needs of it */
     uint32_t site;      /* where it is called; 0: not known */
@@ -254,12 +265,13 @@ typedef struct thread {
     uint64_t left_out;   /* time that --on-cpu does not count */
     moment *ring;
     uint64_t put;
+    crash_end end;       /* of --before crash */
     uint8_t at_shown;    /* its stack for --at was */
 } thread;
 
 /* Notes of flow, by way of charge.h. ENTER, LEAVE: a function, and
- * stack_why, with AS_SIGNAL and AS_PART; PART: see enter_part; CHAIN: functions
- * that are inlined, a number of ptprof.chains; ROOT: a node;
+ * stack_why, with AS_SIGNAL and AS_PART, and where it returns to; PART: see
+ * enter_part; CHAIN: functions that are inlined, a number of ptprof.chains; ROOT: a node;
  * BEFORE: an event's type; VALUE: which, and the value; TURN: a thread, and time; MARK: threads_loss. */
 enum { ENTER, LEAVE, PART, CHAIN, ROOT, BEFORE, VALUE, TURN, MARK };
 enum { AS_SIGNAL = 256, AS_PART = 512 };
@@ -325,6 +337,7 @@ struct ptprof {
     calltree wakers;     /* ... or that woke them */
     calltree every;      /* its calls, added up in one node */
     ranges ranges;       /* of exports */
+    corefile core;       /* --core */
     ptprof *before;      /* --diff: the other file's; or NULL */
     page *page;          /* --html: that is open; or NULL */
     char json[256];      /* ... its data, a temporary file */
@@ -339,6 +352,7 @@ struct ptprof {
     uint32_t *site_slots; /* by a hash: numbers; 0: free */
     uint32_t site_count;
     uint32_t site_size;  /* a power of two, or 0 */
+    names_table spots;   /* addresses, with `spots` in place of lines */
     names_table jump_names; /* where jumps are: their numbers */
     jump *jumps;         /* by number - 1; of --callgrind */
     size_t jump_max;
@@ -434,6 +448,17 @@ static uint32_t line_of(ptprof *p, const session_place *place,
     return name;
 }
 
+/* The number of an address. */
+static uint32_t spot_of(ptprof *p, uint64_t ip)
+{
+    char text[32];
+    uint32_t spot;
+    snprintf(text, sizeof text, "%" PRIx64, ip);
+    spot = names_add(&p->spots, text);
+    if (!spot) out_of_memory(p);
+    return spot;
+}
+
 /* The function that one is a part of, if they are to be joined. */
 static uint32_t joined(const ptprof *p, uint32_t function)
 {
@@ -485,7 +510,8 @@ static void find_out(const thread *t, known *k, uint64_t ip)
     k->part = own != k->function.name ? own : 0;
     k->chain = p->opt.inlined ? chain_of(p, &place, &own) : CALLTREE_ROOT;
     k->jump = 0;
-    k->line = p->opt.by_line ? line_of(p, &place, own) : 0;
+    k->line = p->opt.spots ? spot_of(p, ip)
+            : p->opt.by_line ? line_of(p, &place, own) : 0;
 }
 
 static known *known_at(const thread *t, uint64_t ip)
@@ -656,18 +682,11 @@ static void print_time(const ptprof *p, int width, uint64_t cost)
 
 /* ---- --last ---- */
 
-static void print_last(const thread *t, const char *what)
+static void print_ring(const thread *t)
 {
     ptprof *const p = t->in;
     const uint64_t last = p->opt.last;
-    uint64_t n = t->put > last ? t->put - last : 0;
-    printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
-    if (what) {
-        printf(", before %s at ", what);
-        print_time(p, 0, cost_of(t));
-    }
-    putchar('\n');
-    for (; n < t->put; n++) {
+    for (uint64_t n = t->put > last ? t->put - last : 0; n < t->put; n++) {
         const moment *const m = &t->ring[n % last];
         int used;
         print_time(p, 16, m->cost);
@@ -677,6 +696,18 @@ static void print_last(const thread *t, const char *what)
         print_name(function_text(p, m->name), room_after(p, used));
         putchar('\n');
     }
+}
+
+static void print_last(const thread *t, const char *what)
+{
+    ptprof *const p = t->in;
+    printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
+    if (what) {
+        printf(", before %s at ", what);
+        print_time(p, 0, cost_of(t));
+    }
+    putchar('\n');
+    print_ring(t);
 }
 
 /* Is what comes now what --before asks for? */
@@ -690,21 +721,42 @@ static void show_before(thread *t, const char *what)
 
 /* ---- --at ---- */
 
-static void print_frame(ptprof *p, size_t number, const char *what)
+static void print_frame(ptprof *p, size_t number, uint32_t function,
+                        const char *file, int row)
 {
     const int used = printf("#%-3zu ", number);
-    print_name(what, room_after(p, used));
+    print_name(function_text(p, function), room_after(p, used));
+    if (file) {
+        fputs(" (", stdout);
+        print_name(file, 0);
+        printf(":%d)", row);
+    }
     putchar('\n');
 }
 
-/* The stack as it is, the innermost function first. */
+/* The stack as it is, the innermost function first. A caller's line is that of
+ * the call. */
 static void print_stack(ptprof *p, const thread *t)
 {
     size_t number = 0;
-    if (t->gap) print_frame(p, number++, function_text(p, t->gap));
-    for (size_t i = t->depth; i > 0; i--)
-        print_frame(p, number++,
-                    function_text(p, p->tree.list[t->calls[i - 1].node].name));
+    uint64_t ip = 0;
+    if (t->gap) print_frame(p, number++, t->gap, NULL, 0);
+    if (p->opt.spots && t->row)
+        ip = strtoull(names_text(&p->spots, t->row), NULL, 16);
+    for (size_t i = t->depth; i > 0; i--) {
+        const open_call *const call = &t->calls[i - 1];
+        const line *const l = i == t->depth && t->row && !p->opt.spots
+                            ? &p->lines[t->row - 1] : NULL;
+        lines_place at = {NULL, NULL, 0};
+        if (l && l->source) {
+            at.file = names_text(&p->names, l->source);
+            at.line = (int) l->number;
+        } else if (ip) {
+            crash_line(&p->session, t->task, t->guest, ip, &at);
+        }
+        print_frame(p, number++, p->tree.list[call->node].name, at.file, at.line);
+        ip = call->back ? call->back - 1 : 0;
+    }
 }
 
 /* What comes now is later than what came before. Was the time of --at between
@@ -836,7 +888,7 @@ static uint32_t enter_instance(thread *t, uint32_t name, int whole)
     return calltree_child(&t->instance, CALLTREE_ROOT, name);
 }
 
-static void enter(thread *t, uint32_t name, uint64_t how)
+static void enter(thread *t, uint32_t name, uint64_t how, uint64_t back)
 {
     ptprof *const p = t->in;
     const unsigned why = (unsigned) (how & 255);
@@ -854,6 +906,7 @@ static void enter(thread *t, uint32_t name, uint64_t how)
     call = &t->calls[depth];
     call->node = is_joined ? t->calls[depth - 1].node : calltree_child(
         &p->tree, depth ? t->calls[depth - 1].node : t->root, name);
+    call->back = back;
     call->inlined = 0;
     call->part = 0;
     call->begin = cost_of(t);
@@ -912,7 +965,8 @@ static void leave(thread *t, uint32_t name, uint64_t how)
     if (t->instance_top == t->depth) leave_instance(t, cost, whole);
     if (whole && p->wanted.pattern && is_chosen(p, &p->wanted, name))
         calltree_ended(&p->every, 0, cost);
-    if (t->ring) note_moment(t, '<', name);
+    if (t->ring && !(p->opt.crash && why == STACK_ENDED))
+        note_moment(t, '<', name);
     if (p->opt.timeline)
         timeline_leave(&p->timeline, t->track, name,
                        function_text(p, name), moment_of(t));
@@ -962,7 +1016,7 @@ static void enter_chain(thread *t, uint32_t chain)
         same++;
     leave_inlined(t, base + same, STACK_TAIL);
     for (; same < count; same++) {
-        enter(t, names[CHAIN_MAX - count + same], STACK_TAIL);
+        enter(t, names[CHAIN_MAX - count + same], STACK_TAIL, 0);
         t->calls[t->depth - 1].inlined = 1;
     }
 }
@@ -1077,7 +1131,7 @@ static void spend_gap(thread *t, const calltree_cost *cost)
     if (t->gap_site) calltree_add(&p->sites[t->gap_site - 1].total, cost);
     if (t->gap_instance)
         calltree_add(&t->instance.list[t->gap_instance].own, cost);
-    if (!p->opt.by_line) return;
+    if (!p->opt.by_line || p->opt.spots) return;
     memset(&place, 0, sizeof place);
     row = line_of(p, &place, t->gap);
     calltree_add(&p->lines[row - 1].cost, cost);
@@ -1094,7 +1148,8 @@ static void on_spend(const calltree_cost *cost, uint32_t row, void *user)
     calltree_add(&t->in->tree.list[t->node].own, cost);
     if (t->instance_top)
         calltree_add(&t->instance.list[t->instance_node].own, cost);
-    if (row) calltree_add(&t->in->lines[row - 1].cost, cost);
+    if (row && !t->in->opt.spots)
+        calltree_add(&t->in->lines[row - 1].cost, cost);
     if (row) t->row = row;
 }
 
@@ -1140,7 +1195,7 @@ static void on_note(const charge_part *n, void *user)
     show_at(t, p->ends && n->what == LEAVE && n->value == STACK_ENDED);
     if (n->what == ENTER || n->what == LEAVE || n->what == ROOT) close_gap(t);
     switch (n->what) {
-    case ENTER: enter(t, n->number, n->value); break;
+    case ENTER: enter(t, n->number, n->value, n->ns); break;
     case LEAVE:
         leave_inlined(t, 0, n->value);
         leave(t, n->number, n->value);
@@ -1175,7 +1230,7 @@ static void on_enter(stack *s, stack_frame *frame, stack_why why)
     t->in_part = t->in_chain = 0;
     charge_note(&t->charge, ENTER, frame->function.name,
                 (unsigned) why | (frame->kind == STACK_SIGNAL ? AS_SIGNAL : 0)
-                | (frame->function.split ? AS_PART : 0), 0);
+                | (frame->function.split ? AS_PART : 0), frame->back);
 }
 
 static void on_leave(stack *s, stack_frame *frame, stack_why why)
@@ -1536,6 +1591,19 @@ static void on_export_flow(session *s, session_task *task,
     if (p->opt.views) on_flow(s, task, who, b);
 }
 
+/* on_flow, with --before crash. */
+static void on_crash_flow(session *s, session_task *task,
+                          const threads_who *who, const ipt_block *b)
+{
+    ptprof *const p = (ptprof *) s->context;
+    if (session_wants(s, task, who))
+        crash_flow(&thread_of(p, task)->end, who, b);
+    if (p->opt.has_exports)
+        on_export_flow(s, task, who, b);
+    else
+        on_flow(s, task, who, b);
+}
+
 /* Tracing was disabled: who took over? */
 static charge_gap why_stopped(const thread *t, const ipt_event *e)
 {
@@ -1578,6 +1646,7 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     t->span.last = 0;
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
+    if (p->opt.crash) crash_event(&t->end, who, e);
     if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
     if (!status && p->opt.before)
         charge_note(&t->charge, BEFORE, e->type, 0, 0);
@@ -1615,6 +1684,7 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     t->span.last = 0;
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
+    if (p->opt.crash) crash_lost(&t->end, who, loss, at);
     if (loss == THREADS_NO_CODE) {
         const int unknown = stack_no_code(&t->stack, at);
         if (unknown < 0) out_of_memory(p);
@@ -1654,6 +1724,7 @@ static void on_exec(session *s, session_task *task)
     if (!t) return;
     ranges_break(&((ptprof *) s->context)->ranges, &t->ranges);
     t->span.last = 0;
+    if (t->in->opt.crash && crash_exec(&t->end, &t->stack)) out_of_memory(t->in);
     if (stack_exec(&t->stack)) name_thread(t);
     if (t->finder) ipt_hot_invalidate(&t->finder->hot, NULL, 0, 0);
 }
@@ -1665,6 +1736,9 @@ static void end_threads(ptprof *p)
         thread *const t = p->threads[i];
         ranges_break(&p->ranges, &t->ranges);
         move_to(t, 0);
+        t->end.task = t->task;
+        if (p->opt.crash && crash_last(&t->end, &t->stack, &p->session))
+            out_of_memory(p);
         stack_end(&t->stack, STACK_ENDED);
         charge_end(&t->charge);
         if (t->charge.failed) out_of_memory(p);
@@ -1808,6 +1882,43 @@ static void print_folded(ptprof *p)
         printf("%" PRIu64 "\n", own);
     }
     free(way);
+}
+
+static thread *thread_of_end(crash_end *end)
+{
+    return (thread *) end->task->user;
+}
+
+/* How threads ended; 1: all by themselves. */
+static int print_crashes(ptprof *p)
+{
+    crash_end **const list =
+        (crash_end **) malloc((p->thread_count + 1) * sizeof *list);
+    size_t shown = 0;
+    int is_of = p->core.count == 0;
+    if (!list) out_of_memory(p);
+    for (size_t i = 0; i < p->thread_count; i++) {
+        list[i] = &p->threads[i]->end;
+        is_of |= corefile_thread(&p->core, p->threads[i]->task->tid) != NULL;
+    }
+    crash_judge(list, p->thread_count, &p->core);
+    for (size_t i = 0; i < p->thread_count; i++) {
+        const thread *const t = thread_of_end(list[i]);
+        if (list[i]->verdict == CRASH_LEFT || list[i]->kind == CRASH_NONE)
+            continue;
+        if (shown++) putchar('\n');
+        crash_print(list[i], &p->session, &p->core);
+        if (t->put) puts("last calls:");
+        print_ring(t);
+    }
+    free(list);
+    if (!is_of)
+        fprintf(stderr, "%s: --core: it has no thread of this recording.\n",
+                p->args->program);
+    if (shown) return !is_of;
+    fprintf(stderr, "%s: --before crash: each thread ended by itself.\n",
+            p->args->program);
+    return 1;
 }
 
 /* Calls before the end of each thread; 1: what --before asks for was not
@@ -3005,7 +3116,8 @@ static int parse_before(const tool_args *args, options *o, const char *value)
     while (type < IPT_EVT_COUNT && strcmp(value, ipt_evt_name((uint8_t) type)))
         type++;
     o->before = value;
-    return type < IPT_EVT_COUNT || strcmp(value, "signal") == 0
+    o->crash = strcmp(value, "crash") == 0;
+    return o->crash || type < IPT_EVT_COUNT || strcmp(value, "signal") == 0
                ? -1 : tool_bad_argument(args, "--before", value);
 }
 
@@ -3038,11 +3150,11 @@ static int parse_text(tool_args *args, options *o, const char *word)
                                         "--chrome", "--perfetto",
                                         "--speedscope", "--by", "--before",
                                         "--callers", "--dso", "--diff",
-                                        "--html"};
+                                        "--html", "--core"};
     const char *value;
     unsigned i = 0;
-    while (i < 11 && strcmp(word, words[i]) != 0) i++;
-    if (i == 11) return parse_export(args, o, word);
+    while (i < 12 && strcmp(word, words[i]) != 0) i++;
+    if (i == 12) return parse_export(args, o, word);
     value = tool_argument(args, word);
     if (!value) return args->wrong;
     if (i == 5) return parse_by(args, o, value);
@@ -3053,6 +3165,7 @@ static int parse_text(tool_args *args, options *o, const char *word)
     if (i == 8) o->dso = value;
     if (i == 9) o->diff = value;
     if (i == 10) o->html = value;
+    if (i == 11) o->core = value;
     if (i < 2 || i >= 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
@@ -3218,7 +3331,10 @@ static int show(ptprof *p)
     if (p->opt.lines) print_lines(p);
     if (p->opt.hot) print_hot(p);
     if (p->opt.histogram) status |= print_histogram(p);
-    if (p->opt.last) status |= print_moments(p);
+    if (p->opt.crash)
+        status |= print_crashes(p);
+    else if (p->opt.last)
+        status |= print_moments(p);
     if (p->opt.moment && !p->at_count) {
         fprintf(stderr, "%s: --at: nothing ran before that.\n",
                 p->args->program);
@@ -3232,6 +3348,8 @@ static int run(ptprof *p)
     int status;
     const char *why = NULL;
     if (p->opt.hot && p->opt.lines) why = "--hot and --lines: one of them";
+    if (p->opt.crash && !p->opt.last) p->opt.last = 10;
+    if (p->opt.core && !p->opt.crash) why = "--core: there is no --before crash";
     if (p->opt.before && !p->opt.last) why = "--before: there is no --last";
     if (p->opt.html && p->opt.timeline) why = "--html and another time line";
     if (p->opt.dso && !p->opt.has_exports)
@@ -3250,6 +3368,8 @@ static int run(ptprof *p)
         fprintf(stderr, "%s: --top: it needs a terminal.\n", p->args->program);
         return OPTIONS_NOTHING;
     }
+    if (p->opt.core && (status = corefile_read(&p->core, p->args, p->opt.core)) != 0)
+        return status;
     status = session_open(&p->session, p->opt.file);
     if (status == 0) status = session_has_trace(&p->session);
     if (status == 0) status = choose_cost(p);
@@ -3277,6 +3397,7 @@ static void free_all(ptprof *p)
     for (size_t i = 0; i < p->thread_count; i++) {
         thread *const t = p->threads[i];
         stack_free(&t->stack);
+        crash_free(&t->end);
         charge_free(&t->charge);
         calltree_free(&t->instance);
         free(t->calls);
@@ -3296,6 +3417,7 @@ static void free_all(ptprof *p)
     free(p->site_slots);
     free(p->jumps);
     names_free(&p->jump_names);
+    names_free(&p->spots);
     direct_free(&p->direct);
     calltree_free(&p->tree);
     calltree_free(&p->waits);
@@ -3305,6 +3427,7 @@ static void free_all(ptprof *p)
     ranges_free(&p->ranges);
     calltree_free(&p->slowest);
     names_free(&p->names);
+    corefile_free(&p->core);
     free(p->wanted.states);
     free(p->callees.states);
     session_free(&p->session);
@@ -3327,16 +3450,19 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
     if (status >= 0) return status;
     p->opt.by_line = p->opt.lines || p->opt.callgrind || p->opt.top
                  || p->opt.inlined;
+    if (p->opt.moment && !p->opt.by_line && !tool_missing(TOOL_LIBDW))
+        p->opt.by_line = p->opt.spots = 1;
     config->insn = p->opt.by_line; /* a block may have many lines */
     for (unsigned i = 0; i < EXPORTS_KINDS; i++)
         p->opt.has_exports |= p->opt.exports[i] != NULL;
     p->opt.views = p->opt.flat || p->opt.moment || p->opt.callers
                || p->opt.waits || p->opt.top || p->opt.folded || p->opt.lines || p->opt.histogram
-               || p->opt.last || p->opt.hot || p->opt.callgrind
+               || p->opt.last || p->opt.crash || p->opt.hot || p->opt.callgrind
                || p->opt.timeline || p->opt.diff || p->opt.html;
     if (!p->opt.views && !p->opt.has_exports) p->opt.tree = 1;
     p->opt.views |= p->opt.tree;
     if (p->opt.has_exports) config->flow = on_export_flow;
+    if (p->opt.crash) config->flow = on_crash_flow;
     if (!p->opt.views || (p->opt.by == BY_INSN && !p->opt.ipc))
         config->date = NULL;
     return -1;

@@ -18,4 +18,15 @@ int disasm_text(char text[DISASM_MAX], const uint8_t *bytes, size_t size,
 /* Bytes as digits, at most 15 of them. */
 void disasm_bytes(char text[DISASM_MAX], const uint8_t *bytes, size_t size);
 
+/* Registers of a processor that hold a constant, because code before has put it
+ * there. All bytes 0: none is known to. */
+typedef struct disasm_constants {
+    uint32_t value[16]; /* rax, rcx, rdx, rbx, ...: the lower half */
+    uint8_t known[16];
+} disasm_constants;
+
+/* Follow an instruction. Without Zydis nothing is known. */
+void disasm_follow(disasm_constants *c, const uint8_t *bytes, size_t size,
+                   uint8_t mode);
+
 #endif /* DISASM_H */

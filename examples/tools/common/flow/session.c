@@ -301,6 +301,11 @@ static void note_comm(session *s, const perfdata_record *r)
         parent = session_task_of(s, r->u.task.ptid);
         if (parent) t = find_task(s, r->u.task.pid, r->u.task.tid);
         if (t) comm = parent->last_comm;
+        if (t) t->exited = 0;
+    } else if (r->type == PERFDATA_EXIT) {
+        t = find_task(s, r->u.task.pid, r->u.task.tid);
+        if (t) t->exited = 1;
+        return;
     }
     if (!t) return;
     t->last_comm = keep_comm(s, comm);

@@ -37,6 +37,7 @@ typedef struct session_task {
     const char *comm;      /* its name now, until session_free */
     const char *last_comm; /* ... and in the end */
     uint8_t wanted;        /* by --tid, --pid and --comm */
+    uint8_t exited;        /* a record says so */
     const char *absent;    /* the file that flow went into when code was missing
                               last; or NULL */
     void *user;
