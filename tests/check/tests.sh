@@ -118,6 +118,8 @@ plant compounds_cfe
 compounds_fail
 plant compounds_ovf
 compounds_fail
+plant compounds_left
+compounds_fail
 plant compounds_psb
 compounds_fail
 # States of the walk that are not legal: tests/walk.h looks after every call.
