@@ -12,7 +12,8 @@
  *     exec:64 exec:16i                 i: RFLAGS.IF
  *     tsx:b tsx:c tsx:a                begin, commit, abort
  *     pip:1000 pip:1000,1              CR3, NR
- *     name:a,b,c                       numbers in hex, in ipt_packet's order
+ *     name:a,b,c                       numbers in hex, in the order of its row
+ *                                      in [strings]' list
  *     ptw:1234,1+                      + at the end: a FUP follows
  *     raw:02ff                         these bytes
  *
@@ -56,15 +57,15 @@ static const sample samples[] = {
     {"vmcs_pip", "90", "psb pip:12345000,1 vmcs:6789000 psbend pip:ffe0 "
      "vmcs:ffffffffff000", 0, 0, 0, 0, 0},
     {"ptw", "90", OFF "ptw:12345678,0 ptw:1122334455667788,1", 0, 0, 0, 0, 0},
-    {"power", "90", OFF "mwait:60,1 pwre:0,6,1 exstop pwrx:6,5,1,1,1",
+    {"power", "90", OFF "mwait:60,1 pwre:6,1,0 exstop pwrx:6,5,1,1,1",
      0, 0, 0, 0, 0},
-    {"pebs", "90", OFF "bbp:4,1 bip:1,aabbccdd,1 bip:1f,1,1 mtc:1 bep "
-     "bbp:1,0 bip:3,1122334455667788,0 bip:0,0,0 bep", 0, 0, 0, 0, 0},
-    {"pebs_ip", "9090", AT "bbp:4,1 bip:2,5,1 bep+ fup:400fc1 tip:400fc0",
+    {"pebs", "90", OFF "bbp:4,1 bip:aabbccdd,1,1 bip:1,1f,1 mtc:1 bep "
+     "bbp:1,0 bip:1122334455667788,3,0 bip:0,0,0 bep", 0, 0, 0, 0, 0},
+    {"pebs_ip", "9090", AT "bbp:4,1 bip:5,2,1 bep+ fup:400fc1 tip:400fc0",
      0, 0, 0, 0, 0},
     {"events", "90", OFF "cfe:1,e cfe:3,0 evd:1,1234 evd:2,2e cfe:8,0 "
      "cfe:f,0 cfe:1f,0 evd:0,7fff0000 cfe:1,e", 0, 0, 0, 0, 0},
-    {"trig", "90", OFF "trig:3,0 trig:1,0,1", 0, 0, 0, 0, 0},
+    {"trig", "90", OFF "trig:0,3 trig:0,1,1", 0, 0, 0, 0, 0},
     {"tsx_off", "90", OFF "tsx:b tsx:c tsx:a", 0, 0, 0, 0, 0},
     {"ip_bytes", "90", "psb fup:400fc0 psbend tip.1:1234 tip.2:12345678 "
      "tip.3:ffff80000000 tip.4:123456789abc tip.6:fedcba9876543210 tip "
@@ -187,7 +188,7 @@ static const sample samples[] = {
      "fup:400fc1 tip:400fc0", 0, 0, 1, 0, 0},
     {"ptwrite", "f30faee0 f3480faee0 ffe0", AT "ptw:5,0 ptw:6,1+ fup:400fc4 "
      "ptw:7,0 tip:400fc0 tip:400fc0", 0, 0, 0, 0, 0},
-    {"mwait", "0f01c9 90 ffe0", AT "mwait:60,1 pwre:0,6,1 exstop+ fup:400fc3 "
+    {"mwait", "0f01c9 90 ffe0", AT "mwait:60,1 pwre:6,1,0 exstop+ fup:400fc3 "
      "pwrx:6,5,1,1,1 tip:400fc0 exstop tip:400fc0", 0, 0, 0, 0, 0},
     /* int 80; syscall; iretq; vmlaunch; uiret */
     {"cfe", "cd80 0f05 48cf 0f01c2 f30f01ec 90", AT "cfe:e,80 fup:400fc0 "
@@ -202,10 +203,10 @@ static const sample samples[] = {
      "tip:400fc0 ovf cfe:1,3 fup:400fc0 tip:400fc1", 0, 0, 0, 0, 0},
     {"skd022", "0f01c2 90 ffe0", AT "fup:400fc0 pgd pge:400fc3 tip:400fc0",
      0, 0, 8, 0, 0},
-    {"triggers", "90 90 90 90 ffe0", AT "trig:1,3,1 trig:1,1,1 trig:2,0,1+ "
-     "fup:400fc4 trig:4,0 tip:400fc0 trig:1,9,1 tip:400fc0", 0, 0, 0, 0, 0},
+    {"triggers", "90 90 90 90 ffe0", AT "trig:3,1,1 trig:1,1,1 trig:0,2,1+ "
+     "fup:400fc4 trig:0,4 tip:400fc0 trig:9,1,1 tip:400fc0", 0, 0, 0, 0, 0},
     {"many", "90 ffe0", AT "cbr:1 mnt:1 ptw:1,0+ ptw:2,0+ exstop+ bep+ "
-     "trig:1,0,1+ ptw:3,0+ ptw:4,0+ fup:400fc0 cbr:2 cbr:3 cbr:4 cbr:5 cbr:6 "
+     "trig:0,1,1+ ptw:3,0+ ptw:4,0+ fup:400fc0 cbr:2 cbr:3 cbr:4 cbr:5 cbr:6 "
      "cbr:7 tip:400fc0", 0, 0, 0, 0, 0},
     {"too_many", "90 ffe0", AT "ptw:1,0+ ptw:2,0+ ptw:3,0+ ptw:4,0+ ptw:5,0+ "
      "ptw:6,0+ ptw:7,0+ ptw:8,0+ ptw:9,0+ ptw:1,0+ ptw:2,0+ ptw:3,0+ ptw:4,0+ "
@@ -327,132 +328,78 @@ static inline void sample_exec(ipt_packet *packet, const char *mode)
     packet->u.exec.iflag = mode[2] == 'i';
 }
 
-static inline uint8_t sample_byte(const sample_word *word, unsigned i)
+/* Give a field of 1, 2, 4 or 8 bytes its number. */
+static inline void sample_store(ipt_packet *packet, const ipti_field *field,
+                                uint64_t value)
 {
-    return (uint8_t) word->arg[i];
+    uint8_t *at = (uint8_t *) packet + field->at;
+    const uint8_t one = (uint8_t) value;
+    const uint16_t two = (uint16_t) value;
+    const uint32_t four = (uint32_t) value;
+    const void *from = &value;
+
+    if (field->size < 8)
+        from = field->size == 1 ? (const void *) &one
+               : field->size == 2 ? (const void *) &two : (const void *) &four;
+    memcpy(at, from, field->size);
 }
 
-/* Power, PEBS, event trace. */
-static inline void sample_rare(ipt_packet *p, const sample_word *word)
-{
-    const uint8_t a = sample_byte(word, 0);
-    const uint8_t b = sample_byte(word, 1);
-    const uint8_t c = sample_byte(word, 2);
-
-    switch (p->type) {
-    case IPT_PKT_EXSTOP: p->u.exstop.has_ip = word->plus; break;
-    case IPT_PKT_MWAIT:
-        p->u.mwait.hints = (uint32_t) word->arg[0];
-        p->u.mwait.ext = (uint32_t) word->arg[1];
-        break;
-    case IPT_PKT_PWRE:
-        p->u.pwre.hw = a;
-        p->u.pwre.state = b;
-        p->u.pwre.sub_state = c;
-        break;
-    case IPT_PKT_PWRX:
-        p->u.pwrx.last = a;
-        p->u.pwrx.deepest = b;
-        p->u.pwrx.interrupt = c;
-        p->u.pwrx.store = sample_byte(word, 3);
-        p->u.pwrx.autonomous = sample_byte(word, 4);
-        break;
-    case IPT_PKT_BBP:
-        p->u.bbp.type = a;
-        p->u.bbp.sz = b;
-        break;
-    case IPT_PKT_BIP:
-        p->u.bip.id = a;
-        p->u.bip.payload = word->arg[1];
-        p->u.bip.sz = c;
-        break;
-    case IPT_PKT_BEP: p->u.bep.has_ip = word->plus; break;
-    case IPT_PKT_CFE:
-        p->u.cfe.type = a;
-        p->u.cfe.vector = b;
-        p->u.cfe.has_ip = word->plus;
-        break;
-    case IPT_PKT_EVD:
-        p->u.evd.type = a;
-        p->u.evd.payload = word->arg[1];
-        break;
-    case IPT_PKT_TRIG:
-        p->u.trig.trbv = a;
-        p->u.trig.icnt = b;
-        p->u.trig.icntv = c;
-        p->u.trig.has_ip = word->plus;
-        break;
-    default: break;
-    }
-}
-
+/* The numbers of a word are the fields of its packet, in [strings]' order;
+ * has_ip is its "+". */
 static inline void sample_fields(ipt_packet *p, const sample_word *word)
 {
-    const uint64_t value = word->arg[0];
+    const ipti_field *field = ipti_pkt_fields;
+    const char *name = ipti_row(ipti_pkt_texts, p->type, IPT_PKT_COUNT, &field);
+    unsigned i = 0;
 
     switch (p->type) {
-    case IPT_PKT_PAD: p->size = (uint32_t) value; break;
+    case IPT_PKT_PAD: p->size = (uint32_t) word->arg[0]; return;
     case IPT_PKT_TNT_8:
-    case IPT_PKT_TNT_64: sample_tnt(p, word->text); break;
+    case IPT_PKT_TNT_64: sample_tnt(p, word->text); return;
     case IPT_PKT_TIP:
     case IPT_PKT_TIP_PGE:
     case IPT_PKT_TIP_PGD:
-    case IPT_PKT_FUP: sample_ip(p, word); break;
-    case IPT_PKT_MODE_EXEC: sample_exec(p, word->text); break;
+    case IPT_PKT_FUP: sample_ip(p, word); return;
+    case IPT_PKT_MODE_EXEC: sample_exec(p, word->text); return;
     case IPT_PKT_MODE_TSX:
         p->u.tsx.intx = word->text[0] == 'b';
         p->u.tsx.abrt = word->text[0] == 'a';
-        break;
-    case IPT_PKT_PIP:
-        p->u.pip.cr3 = value;
-        p->u.pip.nr = sample_byte(word, 1);
-        break;
-    case IPT_PKT_VMCS: p->u.vmcs.base = value; break;
-    case IPT_PKT_TSC: p->u.tsc.value = value; break;
-    case IPT_PKT_CBR: p->u.cbr.ratio = (uint8_t) value; break;
-    case IPT_PKT_TMA:
-        p->u.tma.ctc = (uint16_t) value;
-        p->u.tma.fc = (uint16_t) word->arg[1];
-        break;
-    case IPT_PKT_MTC: p->u.mtc.ctc = (uint8_t) value; break;
-    case IPT_PKT_CYC: p->u.cyc.value = value; break;
-    case IPT_PKT_MNT: p->u.mnt.payload = value; break;
-    case IPT_PKT_PTW:
-        p->u.ptw.payload = value;
-        p->u.ptw.plc = sample_byte(word, 1);
-        p->u.ptw.has_ip = word->plus;
-        break;
-    default: sample_rare(p, word); break;
+        return;
+    default: break;
     }
+    while (*(name = ipti_text(name, 1)) != 0)
+        sample_store(p, field++,
+                     strcmp(name, "has_ip") ? word->arg[i++] : word->plus);
+}
+
+/* The type of packet that a word stands for: its name, or a shorter one. */
+static inline uint8_t sample_type(const char *word)
+{
+    static const struct {
+        char name[6];
+        uint8_t type;
+    } shorter[] = {{"tnt", IPT_PKT_TNT_8},      {"tnt64", IPT_PKT_TNT_64},
+                   {"pge", IPT_PKT_TIP_PGE},    {"pgd", IPT_PKT_TIP_PGD},
+                   {"exec", IPT_PKT_MODE_EXEC}, {"tsx", IPT_PKT_MODE_TSX}};
+    uint8_t type = 0;
+    size_t i;
+
+    for (i = 0; i < sizeof(shorter) / sizeof(shorter[0]); i++)
+        if (!strcmp(word, shorter[i].name))
+            return shorter[i].type;
+    while (type < IPT_PKT_COUNT && strcmp(word, ipt_pkt_name(type)))
+        type++;
+    return type;
 }
 
 /* The bytes of a trace. Returns how many, or -1: the text makes no sense. */
 static inline int sample_trace(uint8_t *out, const char *text)
 {
-    static const struct {
-        const char *name;
-        uint8_t type;
-    } words[] = {
-        {"psb", IPT_PKT_PSB}, {"psbend", IPT_PKT_PSBEND},
-        {"ovf", IPT_PKT_OVF}, {"stop", IPT_PKT_STOP}, {"pad", IPT_PKT_PAD},
-        {"tnt", IPT_PKT_TNT_8}, {"tnt64", IPT_PKT_TNT_64},
-        {"tip", IPT_PKT_TIP}, {"pge", IPT_PKT_TIP_PGE},
-        {"pgd", IPT_PKT_TIP_PGD}, {"fup", IPT_PKT_FUP},
-        {"exec", IPT_PKT_MODE_EXEC}, {"tsx", IPT_PKT_MODE_TSX},
-        {"pip", IPT_PKT_PIP}, {"vmcs", IPT_PKT_VMCS}, {"tsc", IPT_PKT_TSC},
-        {"cbr", IPT_PKT_CBR}, {"tma", IPT_PKT_TMA}, {"mtc", IPT_PKT_MTC},
-        {"cyc", IPT_PKT_CYC}, {"mnt", IPT_PKT_MNT}, {"ptw", IPT_PKT_PTW},
-        {"exstop", IPT_PKT_EXSTOP}, {"mwait", IPT_PKT_MWAIT},
-        {"pwre", IPT_PKT_PWRE}, {"pwrx", IPT_PKT_PWRX}, {"bbp", IPT_PKT_BBP},
-        {"bip", IPT_PKT_BIP}, {"bep", IPT_PKT_BEP}, {"cfe", IPT_PKT_CFE},
-        {"evd", IPT_PKT_EVD}, {"trig", IPT_PKT_TRIG}
-    };
     sample_word word;
     size_t used = 0;
 
     while (sample_next(&word, &text)) {
         ipt_packet packet;
-        size_t i = 0;
         int n;
         if (!strcmp(word.name, "raw")) {
             uint8_t raw[SAMPLE_MAX];
@@ -463,13 +410,10 @@ static inline int sample_trace(uint8_t *out, const char *text)
             used += size;
             continue;
         }
-        while (i < sizeof(words) / sizeof(words[0])
-               && strcmp(words[i].name, word.name))
-            i++;
-        if (i == sizeof(words) / sizeof(words[0]))
-            return -1;
         memset(&packet, 0, sizeof(packet));
-        packet.type = words[i].type;
+        packet.type = sample_type(word.name);
+        if (packet.type == IPT_PKT_COUNT)
+            return -1;
         sample_fields(&packet, &word);
         n = ipt_pkt_encode(out + used, SAMPLE_MAX - used, &packet);
         if (n < 0) {
