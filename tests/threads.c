@@ -134,7 +134,7 @@ static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
         code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL, NULL,
-        NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+        NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL
     };
     threads_config own = config;
     own.never_mark = never_mark;

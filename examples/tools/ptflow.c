@@ -10,6 +10,7 @@
 #include "common/flow/ptwrites.h"
 #include "common/flow/said.h"
 #include "common/flow/session.h"
+#include "common/flow/slices.h"
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -64,8 +65,10 @@ static const char help[] =
     "  --func <name>             instructions of functions of this name only:\n"
     "                            with parameters or without, <file>:<name>.\n"
     "  --last <n>                the last n lines of each thread only.\n"
-    "  -j <n>                    use n threads: one decodes, the others put\n"
-    "                            lines into words.\n"
+    "  -j <n>                    use n processors: each decodes a part; with\n"
+    "                            --call, --func, --last, --time or --check one\n"
+    "                            decodes, the others put lines into words. Else as\n"
+    "                            many as there are, but 8 at most.\n"
     "  --check                   compare each instruction with what Zydis says\n"
     "                            of it.\n"
     "  --never-mark              sure is always 1. For tests.\n"
@@ -111,7 +114,7 @@ typedef struct options {
     const char *diverge; /* the other file; or NULL */
     const char *dso;
     uint64_t last; /* 0: all */
-    uint64_t threads; /* -j */
+    uint64_t threads; /* -j; 0: as many as can be used */
     uint8_t check;
     uint8_t json;
     uint8_t never_mark;
@@ -261,6 +264,8 @@ struct ptflow {
     uint64_t checked;
     uint64_t differ;
     text out;
+    slices slices;
+    uint64_t skip; /* bytes of output that were written before */
 
     /* -j: batches are filled, taken and written in turn. */
     pthread_mutex_t lock; /* for states, `take` and `ended` */
@@ -284,13 +289,27 @@ static void out_of_memory(const ptflow *p)
     exit(1);
 }
 
-static void flush(ptflow *p, text *t)
+static void write_out(ptflow *p, text *t)
 {
-    if (t->used) session_prints(&p->session);
-    if (t->used && fwrite(t->bytes, 1, t->used, stdout) != t->used)
+    const size_t skip = p->skip < t->used ? (size_t) p->skip : t->used;
+    if (t->used > skip) session_prints(&p->session);
+    if (t->used > skip
+        && fwrite(t->bytes + skip, 1, t->used - skip, stdout) != t->used - skip)
         t->failed = 1;
+    p->skip -= skip;
+}
+
+/* 0: it has to be kept. */
+static int flush(ptflow *p, text *t)
+{
+    if (!p->slices.is_process)
+        write_out(p, t);
+    else if (!slices_write(&p->slices, t->bytes, t->used))
+        return 0;
+    t->failed |= p->slices.failed;
     t->used = 0;
     t->flushed++;
+    return 1;
 }
 
 #define FIELD 20000u /* bytes of a field, at most */
@@ -300,10 +319,7 @@ static void flush(ptflow *p, text *t)
 static void make_room(ptflow *p, text *t)
 {
     if (t->room - t->used >= FIELD) return;
-    if (t->is_stdout && t->used) {
-        flush(p, t);
-        return;
-    }
+    if (t->is_stdout && t->used && flush(p, t)) return;
     if (!tool_grow(&t->bytes, 2 * t->room + ROOM, 1)) out_of_memory(p);
     t->room = 2 * t->room + ROOM;
 }
@@ -839,8 +855,8 @@ static void end_batch(ptflow *p)
 
 static void start_workers(ptflow *p)
 {
-    const unsigned want = (unsigned) p->opt.threads - 1;
-    if (want == 0) return;
+    const unsigned want = p->opt.threads ? (unsigned) p->opt.threads - 1 : 0;
+    if (want == 0 || p->told) return;
     p->batch_count = 2 * want + 2;
     p->batches = (batch *) calloc(p->batch_count, sizeof *p->batches);
     p->workers = (pthread_t *) calloc(want, sizeof *p->workers);
@@ -892,6 +908,7 @@ static int is_chosen(ptflow *p, const line *l)
 
 static void put_line(ptflow *p, task *t, line *l)
 {
+    if (p->session.threads.muted) return;
     if (!session_wants(&p->session, t->of, &l->who)) return;
     if (l->who.tsc < t->since) return;
     if (p->opt.symbols) name_line(p, l);
@@ -1058,6 +1075,7 @@ static void on_block(session *s, session_task *of, const threads_who *who,
     task *const t = task_of(p, of);
     told *const n = &p->told[(b->ip ^ b->end_ip << 32) * 0x9e3779b97f4a7c15u
                              >> 32 & (TOLD - 1)];
+    if (s->threads.muted) return;
     if (!(s->always ? of->wanted : session_wants(s, of, who))) return;
     if (p->out.room - p->out.used < FIELD) make_room(p, &p->out);
     if (is_told(p, n, t, who, b))
@@ -1240,8 +1258,12 @@ static int parse_argument(tool_args *args, options *o, const char *word)
     const char *value;
     if (strcmp(word, "--last") == 0)
         return tool_number(args, word, 24, &o->last) ? args->wrong : -1;
-    if (strcmp(word, "-j") == 0)
-        return tool_number(args, word, 8, &o->threads) ? args->wrong : -1;
+    if (strcmp(word, "-j") == 0) {
+        if (tool_number(args, word, 8, &o->threads)) return args->wrong;
+        if (o->threads) return -1;
+        fprintf(stderr, "%s: -j: at least 1.\n", args->program);
+        return args->wrong;
+    }
     if (!name && strcmp(word, "--fields") != 0) return 0;
     value = tool_argument(args, word);
     if (!value) return args->wrong;
@@ -1304,10 +1326,6 @@ static int check_options(const tool_args *args, options *o)
         if (o->show & (EVENT | ERRORS)) fields = "comm,tid,cpu,time,ip,kind";
         if (o->show & EVENT) fields = "comm,tid,cpu,time,ip,kind,values";
         parse_fields(args, fields, o);
-    }
-    if (o->threads == 0) {
-        fprintf(stderr, "%s: -j: at least 1.\n", args->program);
-        return args->wrong;
     }
     for (unsigned i = 0; i < o->field_count; i++) {
         o->symbols |= o->fields[i] == F_SYM || o->fields[i] == F_SYMOFF
@@ -1378,7 +1396,7 @@ static int is_plain(const ptflow *p)
     for (unsigned i = 0; i < o->field_count; i++)
         if (o->fields[i] == F_TIME || o->fields[i] == F_OFFSET) return 0;
     return o->show == INSN && !o->check && !o->func && !o->last
-        && o->threads == 1 && p->session.from == 0
+        && p->session.from == 0
         && p->session.to == UINT64_MAX;
 }
 
@@ -1423,6 +1441,68 @@ static void print_head(ptflow *p)
     flush(p, &p->out);
 }
 
+/* ---- -j: slices ---- */
+
+static void begin_slice(void *context)
+{
+    const ptflow *const p = (const ptflow *) context;
+    for (size_t i = 0; i < p->session.task_count; i++) {
+        task *const t = (task *) p->session.list[i]->user;
+        if (!t) continue;
+        t->has_from = t->group = 0;
+        memset(&t->write, 0, sizeof t->write);
+    }
+}
+
+static uint64_t mixed(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 31;
+}
+
+/* Lines that have begun. */
+static uint64_t state_of(void *context)
+{
+    const ptflow *const p = (const ptflow *) context;
+    uint64_t sum = 0;
+    for (size_t i = 0; i < p->session.task_count; i++) {
+        const task *const t = (const task *) p->session.list[i]->user;
+        uint64_t hash = p->session.list[i]->tid;
+        if (!t || (!t->has_from && !t->write.total)) continue;
+        hash = mixed(hash, t->has_from ? t->from.ip : 0);
+        hash = mixed(hash, t->has_from ? t->from.offset : 0);
+        hash = mixed(hash, t->write.total);
+        hash = mixed(hash, t->write.total ? t->write.value : 0);
+        sum += mixed(hash, t->write.total ? t->write.next : 0);
+    }
+    return sum;
+}
+
+static void end_slice(void *context)
+{
+    ptflow *const p = (ptflow *) context;
+    flush(p, &p->out);
+}
+
+/* Several processes decode. The exit status; -1: this one has to. */
+static int run_slices(ptflow *p)
+{
+    const slices_config config = {
+        &p->session, p->opt.threads, begin_slice, state_of, end_slice,
+        &p->unlisted, 1, p
+    };
+    const options *const o = &p->opt;
+    int status;
+    if (o->last || o->func || o->check || o->show & CALL) return -1;
+    if (o->symbols && (tool_missing(TOOL_LIBELF) || tool_missing(TOOL_LIBIBERTY)))
+        return -1;
+    slices_init(&p->slices, &config);
+    if (p->slices.processes < 2) return -1;
+    status = slices_run(&p->slices);
+    p->skip = status < 0 ? p->slices.written : 0;
+    return status;
+}
+
 static int run(ptflow *p)
 {
     int status;
@@ -1444,9 +1524,12 @@ static int run(ptflow *p)
         p->codes = (told_code *) calloc(FOUND, sizeof *p->codes);
         if (!p->codes) out_of_memory(p);
     }
-    start_workers(p);
     if (!p->opt.last) print_head(p);
-    status = session_run(&p->session);
+    status = run_slices(p);
+    if (status < 0) {
+        start_workers(p);
+        status = session_run(&p->session);
+    }
     if (p->session.threads.config.ends && !has_lasts(p)) _exit(AGAIN);
     if (p->opt.last) print_head(p);
     if (p->opt.last) print_lasts(p);
@@ -1512,7 +1595,6 @@ int main(int argc, char **argv)
     int status;
     p.args = &args;
     p.out.is_stdout = 1;
-    p.opt.threads = 1;
     pthread_mutex_init(&p.lock, NULL);
     pthread_cond_init(&p.moved, NULL);
     p.config.option = parse_option;

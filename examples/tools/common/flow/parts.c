@@ -2,11 +2,13 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "parts.h"
+#include "../code/tool.h"
 #include <string.h>
 
 #define NO_TIME UINT64_MAX
 #define TICKS   4096u /* longer than a packet of time takes to come */
 #define TRIES   16u   /* PSBs */
+#define APART   24u   /* PSBs in a slice, at least */
 
 /* Follows the packets of a part. */
 typedef struct reading {
@@ -208,4 +210,36 @@ int parts_find(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
     r.run = run;
     r.run_end = run_end;
     return t->in_kernel ? find_clear(&r, &p, part) : is_clear(&p, &r, part);
+}
+
+int parts_slice(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
+                window_span *part)
+{
+    psbs p;
+    part->from = 0;
+    part->to = UINT64_MAX;
+    begin_part(t, &p, queue, near);
+    find_part(t, &p, since, part);
+    return p.failed ? -1 : 0;
+}
+
+int parts_cuts(const threads *t, uint32_t queue, uint64_t near, uint64_t bytes,
+               uint64_t **list, size_t *count)
+{
+    uint64_t at = 0, tsc;
+    psbs p;
+    begin_part(t, &p, queue, near);
+    for (;;) {
+        const uint64_t first = psbs_next(&p, at, PSBS_NONE, &tsc);
+        const uint64_t next = first == PSBS_NONE
+            ? first : psbs_next(&p, first + 1, PSBS_NONE, &tsc);
+        if (next == PSBS_NONE) break;
+        if (at) {
+            if (!tool_grow(list, *count + 1, sizeof **list)) return -1;
+            (*list)[(*count)++] = tsc;
+        }
+        at = next - first < bytes / APART ? next + bytes
+                                          : next + APART * (next - first);
+    }
+    return p.failed ? -1 : 0;
 }

@@ -19,6 +19,15 @@
 int parts_find(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
                size_t run, size_t run_end, window_span *part);
 
+/* As parts_find, to the end. 0, or -1 without memory. */
+int parts_slice(const threads *t, uint32_t queue, uint64_t near, uint64_t since,
+                window_span *part);
+
+/* Times of PSBs that are about so many bytes apart, and more if PSBs are far from
+ * each other, after those in the list, which grows. 0, or -1 without memory. */
+int parts_cuts(const threads *t, uint32_t queue, uint64_t near, uint64_t bytes,
+               uint64_t **list, size_t *count);
+
 /* The time of the first PSB of so many last bytes of a queue; 0: it is not known,
  * or that is all. */
 uint64_t parts_end(const threads *t, uint32_t queue, uint64_t near,

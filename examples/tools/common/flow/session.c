@@ -35,7 +35,7 @@ void session_free(session *s)
         perffile_close(&s->file);
     }
     for (size_t i = 0; i < s->task_count; i++) free(s->list[i]);
-    for (size_t i = 0; i < s->absent_count; i++) free(s->absent[i].name);
+    session_absent_clear(s);
     free(s->absent);
     free(s->list);
     pids_free(&s->tasks);
@@ -409,6 +409,27 @@ static void on_event(const threads_who *who, const ipt_event *e, void *context)
 
 #define ABSENT 64u /* names of files */
 
+int session_absent_add(session *s, const char *name, uint64_t count)
+{
+    size_t i = 0;
+    while (i < s->absent_count && strcmp(s->absent[i].name, name) != 0) i++;
+    if (i == ABSENT) return 0;
+    if (i == s->absent_count) {
+        if (!tool_grow(&s->absent, i + 1, sizeof *s->absent)) return -1;
+        s->absent[i].name = tool_copy(name, strlen(name));
+        s->absent[i].count = 0;
+        if (!s->absent[i].name) return -1;
+        s->absent_count++;
+    }
+    s->absent[i].count += count;
+    return 0;
+}
+
+void session_absent_clear(session *s)
+{
+    while (s->absent_count) free(s->absent[--s->absent_count].name);
+}
+
 /* Flow has come to code that is missing: in a file that is not there? A return to
  * before that leads into the same. */
 static void note_absent(session *s, session_task *t, const threads_who *who,
@@ -416,27 +437,19 @@ static void note_absent(session *s, session_task *t, const threads_who *who,
 {
     const uint64_t count = s->threads.losses[THREADS_NO_CODE];
     uint64_t first, last;
-    size_t i = 0;
     s->view.pid = who->pid;
     if (status != IPT_ERR_RETURN_LOST)
         t->absent = at->valid & IPT_AT_IP && !who->guest
                       ? spaces_absent(&s->view, at->ip, &first, &last) : NULL;
+    if (count != s->absent_told && !t->absent && s->threads.slice > 1
+        && status == IPT_ERR_RETURN_LOST)
+        s->threads.unclear = s->threads.stopped = 1;
     if (count == s->absent_told || !t->absent) {
         s->absent_told = count;
         return;
     }
     s->absent_told = count;
-    while (i < s->absent_count && strcmp(s->absent[i].name, t->absent) != 0)
-        i++;
-    if (i == ABSENT) return;
-    if (i == s->absent_count) {
-        if (!tool_grow(&s->absent, i + 1, sizeof *s->absent)) return;
-        s->absent[i].name = tool_copy(t->absent, strlen(t->absent));
-        s->absent[i].count = 0;
-        if (!s->absent[i].name) return;
-        s->absent_count++;
-    }
-    s->absent[i].count++;
+    session_absent_add(s, t->absent, 1);
 }
 
 static void on_lost(const threads_who *who, threads_loss loss, int status,

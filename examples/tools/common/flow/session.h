@@ -118,6 +118,7 @@ struct session {
     session_absent *absent; /* in the order in which they were found */
     size_t absent_count;
     uint64_t absent_told;   /* losses of no code that were looked at */
+    struct slices *slices;  /* slices.h, in its processes; or NULL */
     threads_config decoder;
     names_table comms;
     pids tasks;
@@ -174,6 +175,10 @@ void session_prints(session *s);
  * unless that is 0 and nothing was decoded, or nothing that was selected; or, with
  * --strict, anything was lost. */
 int session_end(session *s, int status);
+
+/* Flow went into a file that is not there, so often. -1 without memory. */
+int session_absent_add(session *s, const char *name, uint64_t count);
+void session_absent_clear(session *s);
 
 /* Is this thread, with this cpu and time, asked for? */
 int session_wants(session *s, const session_task *t, const threads_who *who);

@@ -126,6 +126,7 @@ struct threads_queue_ {
     uint8_t begun;           /* there is trace before this */
     uint8_t shown;           /* it is in the window that is asked for */
     uint8_t lost;            /* flow of any thread may be missing here */
+    uint64_t trail;          /* of a slice: its last blocks, and when they were */
     uint8_t flowed;          /* there was flow after the last loss, ... */
     threads_loss last_loss;  /* ... or there was none so far */
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
@@ -850,6 +851,7 @@ void threads_free(threads *t)
     free(t->runs);
     free(t->rows);
     free(t->bytes);
+    free(t->cuts);
     free(t->aux);
     for (size_t i = 0; t->started && i < t->thread_count; i++)
         if (!t->list[i].shared) free(t->list[i].places);
@@ -883,10 +885,17 @@ static int parse_row(const threads *t, const threads_row_ *row,
                           row->size, record) >= 0;
 }
 
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
 static void apply(threads *t, threads_row_ *row)
 {
     perfdata_record record;
     row->applied = 1;
+    t->applied += mix(1, (uint64_t) (row - t->rows));
     if (!parse_row(t, row, &record)) return;
     record.event = row->event;
     t->config.apply(&record, t->config.context);
@@ -1446,13 +1455,29 @@ static int read_mapping(const threads *t, const threads_row_ *row,
     return 1;
 }
 
+/* A thread goes on in a slice, and did nothing in it so far. Is something of what
+ * it may have done before to come? */
+static int has_row_to_come(threads_queue_ *q, const threads_thread_ *thread)
+{
+    const threads *const t = q->in;
+    const uint64_t hi = time_after(q, q->hold_at);
+    size_t i = t->row_next;
+    while (i < t->row_count && t->rows[i].tsc <= hi
+           && (t->rows[i].applied || (t->rows[i].pid != thread->pid
+                                      && t->rows[i].maker != thread->tid)))
+        i++;
+    return i < t->row_count && t->rows[i].tsc <= hi;
+}
+
 /* The thread goes on after a system call that may have made a mapping. Records
  * of that before the next time of the trace: where flow comes to one of them it
  * is as late as that says. Of two mappings at one place, the first. */
 static void put_veils(threads_queue_ *q, const threads_thread_ *thread)
 {
-    const threads *const t = q->in;
+    threads *const t = q->in;
     uint64_t hi;
+    if (t->slice > 1 && thread && !thread->seen && has_row_to_come(q, thread))
+        t->unclear = t->stopped = 1;
     if (!t->timed || !thread || !thread->known || !thread->in_call
         || !is_mapping(q, thread->pid, thread->places->stops[0]))
         return;
@@ -1990,6 +2015,10 @@ static void make_plans(threads *t)
 {
     unsigned planned = 0;
     t->plans++;
+    if (t->slice) { /* plans need to know where each thread was before */
+        t->unclear = t->stopped = 1;
+        return;
+    }
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         threads_queue_ *const q = &t->all[i];
         if (q->plan) q->plan->run_count = 0;
@@ -2443,6 +2472,8 @@ static void lose_flow(threads_queue_ *q, int status)
 {
     threads *const t = q->in;
     const int returns = status == IPT_ERR_RETURN_LOST;
+    const int unclear = returns && t->slice > 1 && !t->muted
+                     && q->last_loss == THREADS_LOSSES;
     const threads_loss loss =
         status == IPT_NEED_PAGE ? THREADS_NO_CODE
         : status == IPT_ERR_NO_TNT ? THREADS_NO_TNT
@@ -2450,6 +2481,7 @@ static void lose_flow(threads_queue_ *q, int status)
                                                     : THREADS_ERROR;
     const int again = loss == THREADS_NO_CODE
                         ? q->last_loss == loss && !q->flowed : returns;
+    if (unclear) t->unclear = t->stopped = 1;
     lose(t, q, loss, !again, status);
     q->flowed = 0;
 }
@@ -2568,6 +2600,8 @@ static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
             q->who.tsc = said_time(q, now);
             show(q, q->who.tsc);
         }
+        if (q->in->slice)
+            q->trail = q->trail << 8 ^ mix(block->offset ^ block->ip, q->who.tsc);
         q->who.guest = at->asid.nr;
         q->in->guest_times |= at->asid.nr && tsc;
         on_block(q, block, now);
@@ -2580,7 +2614,7 @@ static int flow_on(threads_queue_ *q, uint64_t limit)
 {
     threads *const t = q->in;
     const int told = t->config.flow || t->config.insn || q->by_cpu
-                  || !q->who.sure || t->windowed;
+                  || !q->who.sure || t->windowed || t->slice;
     const uint64_t until =
         limit > q->near && limit - q->near >= TURN / 2 ? NO_TIME : limit;
     uint64_t count = 0;
@@ -2690,7 +2724,7 @@ static void queue_begin(threads *t, threads_queue_ *q, uint32_t number)
     q->cr3 = IPT_ASID_UNKNOWN;
     q->skip_from = UINT64_MAX;
     q->near = first_time(t, q->queue);
-    q->shown = !t->windowed;
+    q->shown = !t->windowed && !t->muted;
     q->state = ENDED;
     find_runs(q);
 }
@@ -2898,6 +2932,71 @@ static int find_parts(threads *t)
     return 0;
 }
 
+/* Where a slice begins, what is decoded of the queues; threads have done nothing so
+ * far. 0, or -1 without memory. */
+static int begin_slice(threads *t)
+{
+    const uint32_t count = t->queues.queue_count;
+    t->parts = (window_span *) calloc((size_t) count + 1, sizeof *t->parts);
+    if (!t->parts) return -1;
+    for (uint32_t i = 0; i < count; i++)
+        if (t->all[i].in
+            && parts_slice(t, i, t->all[i].near, t->cuts[t->slice - 2],
+                           &t->parts[i]))
+            return -1;
+    for (size_t i = 0; i < t->thread_count; i++) {
+        threads_thread_ *const thread = &t->list[i];
+        thread->known = thread->in_call = thread->seen = 0;
+        thread->told = 0;
+        lose_places(t, thread);
+    }
+    return 0;
+}
+
+/* All of a queue that what comes depends on. */
+static uint64_t state_of_queue(const threads_queue_ *q)
+{
+    const ipt_where *const at = where(q);
+    const uint64_t values[] = {
+        q->state, at->offset, at->packet_offset, at->ip, at->tsc, at->asid.cr3,
+        at->asid.vmcs, at->asid.nr, at->lost_mtc, at->lost_cyc, at->cbr,
+        at->valid, at->mode, q->who.pid, q->who.tid, q->who.tsc, q->who.sure,
+        q->who.guest, q->trail, q->floor, q->by_cpu ? q->run : 0, q->pulling,
+        q->in_order, q->begun, q->flowed,
+        q->flowed ? 0u : (unsigned) q->last_loss, q->doubtful,
+        q->doubtful ? q->doubtful_at : 0, q->skip_from,
+        q->in->config.process ? q->cr3 : 0, q->counted, q->late == at->sync + 1,
+        q->is_off, q->last_end, q->last_kind, q->last_mode, q->not_before,
+        q->veil_count, q->thread ? q->thread->told : 0
+    };
+    const uint64_t held[] = {
+        q->hold_ip, q->hold_at, q->lo, q->hi, q->first, q->last, q->try_,
+        q->best, (uint64_t) q->best_likely, q->has_begin, q->asked
+    };
+    uint64_t hash = 0;
+    if (q->state == ENDED) return 1;
+    for (unsigned i = 0; i < sizeof values / sizeof values[0]; i++)
+        hash = mix(hash, values[i]);
+    for (unsigned i = 0; q->state == HELD && i < sizeof held / sizeof held[0]; i++)
+        hash = mix(hash, held[i]);
+    return hash;
+}
+
+/* All have come to a cut: 1, and that is the end of the slice. */
+static int reach_cut(threads *t, size_t cut)
+{
+    const int ends = cut + 1 == t->slice;
+    uint64_t all = t->applied;
+    if (!t->slice) return 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        t->all[i].shown = !ends;
+        all = mix(all, t->all[i].in ? state_of_queue(&t->all[i]) : 0);
+    }
+    t->muted = (uint8_t) ends;
+    if (t->config.cut) t->config.cut(all, t->config.context);
+    return ends;
+}
+
 /* Let queue `i` go on. If that made plans, the turns of all queues are noted
  * again: plans may move them. */
 static void take_turn(threads *t, uint32_t i, uint64_t limit)
@@ -2914,11 +3013,13 @@ static void take_turn(threads *t, uint32_t i, uint64_t limit)
 static int run_timed(threads *t)
 {
     unsigned steps = 0;
+    size_t cut = t->slice > 1 ? t->slice - 2 : 0;
+    t->muted = t->slice > 1;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         t->all[i].state = ENDED;
         if (is_wanted(t, i)) queue_begin(t, &t->all[i], i);
     }
-    if (find_parts(t)) return -1;
+    if (t->slice > 1 ? begin_slice(t) : find_parts(t)) return -1;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         if (t->all[i].in && queue_open(&t->all[i])) return -1;
         note_turn(t, i);
@@ -2926,13 +3027,18 @@ static int run_timed(threads *t)
     while (!t->stopped) {
         size_t next;
         uint64_t limit = NO_TIME;
+        int cuts;
         while (t->row_next < t->row_count && t->rows[t->row_next].applied)
             t->row_next++;
         if (t->row_next < t->row_count) limit = t->rows[t->row_next].tsc;
+        cuts = cut < t->cut_count && t->cuts[cut] < limit;
+        if (cuts) limit = t->cuts[cut];
         next = choose(t, limit);
         if (next != SIZE_MAX) {
             take_turn(t, (uint32_t) next, limit);
             if (++steps % 64 == 0 && report(t)) break;
+        } else if (cuts) {
+            if (reach_cut(t, cut++)) break;
         } else if (limit != NO_TIME) {
             apply(t, &t->rows[t->row_next++]);
         } else {
@@ -3048,4 +3154,41 @@ int threads_run(threads *t)
     t->turns = NULL;
     t->parts = NULL;
     return status < 0 || t->no_memory ? -1 : t->stopped;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    return sign(*(const uint64_t *) a, *(const uint64_t *) b);
+}
+
+int threads_cut(threads *t, uint64_t bytes)
+{
+    size_t count = 0, cuts = 0;
+    uint32_t queues = 0;
+    if (!t->timed || t->windowed || t->config.ends || t->queues.snapshot
+        || t->filtered)
+        return 0;
+    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
+        const size_t before = count;
+        if (parts_cuts(t, i, first_time(t, &t->queues.queues[i]), bytes,
+                       &t->cuts, &count))
+            return -1;
+        queues += count > before;
+    }
+    if (count) qsort(t->cuts, count, sizeof *t->cuts, compare_times);
+    for (size_t i = queues; i < count; i += queues)
+        if (!cuts || t->cuts[i] > t->cuts[cuts - 1]) t->cuts[cuts++] = t->cuts[i];
+    t->cut_count = cuts;
+    return 0;
+}
+
+void threads_slice(threads *t, size_t slice)
+{
+    t->slice = slice;
+}
+
+void threads_finish(threads *t)
+{
+    for (; t->row_next < t->row_count; t->row_next++)
+        apply(t, &t->rows[t->row_next]);
 }

@@ -117,6 +117,9 @@ typedef struct threads_config {
     uint32_t lead;      /* PSBs that are decoded before it; UINT32_MAX: all */
     uint64_t ends;      /* not 0: the end of each thread is asked for, about so many
                            bytes of trace: see threads_since */
+    /* See threads_slice; `state` is all that what comes depends on, but for the
+     * caller's part of it. May be NULL. */
+    void (*cut)(uint64_t state, void *context);
 } threads_config;
 
 /* What a record of a switch says: from `tsc` on, another thread has the cpu. */
@@ -225,6 +228,12 @@ typedef struct threads {
     uint64_t slack;       /* what a ns is, in ticks, and a little */
     uint64_t since;       /* config.from and to, in ticks */
     uint64_t until;
+    uint64_t *cuts;       /* times: see threads_cut */
+    size_t cut_count;
+    size_t slice;         /* that is decoded, from 1; 0: all */
+    uint8_t muted;        /* what comes is not in it */
+    uint8_t unclear;      /* what it is may depend on what was before it */
+    uint64_t applied;     /* which rows were */
     uint64_t lost_tsc;    /* records were lost from here on */
     threads_run_ *runs;   /* sorted by cpu, then time */
     size_t run_count, run_max;
@@ -275,6 +284,21 @@ int threads_start(threads *t);
 
 /* Decode. 0; -1 without memory; 1: ended by config.progress. */
 int threads_run(threads *t);
+
+/* Cut time into slices, cut_count + 1, with about so many bytes of each queue or
+ * more: no queue goes on after a cut before all have come to it. Where it cannot be
+ * done there is one. -1 without memory. */
+int threads_cut(threads *t, uint64_t bytes);
+
+/* From now on threads_run decodes one slice of these, and a little before it, while
+ * `muted` is set. It may be called again for later ones. config.cut is called where
+ * the slice begins, but for slice 1, and where it ends, but for the last one. If the
+ * states of two slices are one where they meet, and `unclear` is not set, there is
+ * nothing in them that decoding the whole does not have. */
+void threads_slice(threads *t, size_t slice);
+
+/* Others have decoded all: apply all records. */
+void threads_finish(threads *t);
 
 /* From config.apply: code has changed, of all processes or of one. */
 void threads_changed(threads *t, uint64_t ip, uint64_t size);

@@ -1,0 +1,344 @@
+/* slices.c: see slices.h.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _GNU_SOURCE
+#include "slices.h"
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SLICE ((uint64_t) 1 << 17) /* bytes, or a 64th of a short file, but ... */
+#define LEAST ((uint64_t) 1 << 12)
+#define KEPT  ((size_t) 12 << 20)  /* bytes of output that wait, at most */
+
+/* What a process says of a slice. Names follow: absent of them. */
+typedef struct result {
+    uint64_t begin; /* states */
+    uint64_t end;
+    uint64_t bytes;
+    uint64_t instructions;
+    uint64_t skipped;
+    uint64_t losses[THREADS_LOSSES];
+    uint64_t counts[SLICES_MAX];
+    uint64_t absent;
+    uint8_t guest_times;
+    uint8_t matched;
+    uint8_t failed;  /* output cannot be written */
+    uint8_t unclear; /* or it ended before its end */
+} result;
+
+typedef struct absent {
+    uint64_t count;
+    uint64_t size; /* of the name, which follows */
+} absent;
+
+static int put_all(int fd, const void *bytes, size_t size)
+{
+    const char *at = (const char *) bytes;
+    while (size) {
+        const ssize_t n = write(fd, at, size);
+        if (n <= 0) return -1;
+        at += n;
+        size -= (size_t) n;
+    }
+    return 0;
+}
+
+static int get_all(int fd, void *bytes, size_t size)
+{
+    char *at = (char *) bytes;
+    while (size) {
+        const ssize_t n = read(fd, at, size);
+        if (n <= 0) return -1;
+        at += n;
+        size -= (size_t) n;
+    }
+    return 0;
+}
+
+/* ---- in another process ---- */
+
+static void say(slices *s, const void *bytes, size_t size)
+{
+    if (put_all(s->to, bytes, size)) _exit(1);
+}
+
+/* A number from the first process, which ends all by ending. */
+static uint64_t hear(slices *s)
+{
+    uint64_t n;
+    if (get_all(s->from, &n, sizeof n)) _exit(0);
+    return n;
+}
+
+int slices_write(slices *s, const char *bytes, size_t size)
+{
+    struct pollfd now = {s->from, POLLIN, 0};
+    if (!s->may_write && size < KEPT && poll(&now, 1, 0) <= 0) return 0;
+    if (!s->may_write) hear(s);
+    s->may_write = 1;
+    if (put_all(STDOUT_FILENO, bytes, size))
+        s->failed = 1;
+    else
+        s->written += size;
+    return 1;
+}
+
+static void on_cut(uint64_t state, void *context)
+{
+    const session *const of = (const session *) context;
+    slices *const s = of->slices;
+    state ^= s->config.state(s->config.context);
+    if (of->threads.muted)
+        s->end = state;
+    else
+        s->begin = state;
+    if (!of->threads.muted) say(s, &state, sizeof state);
+    if (!of->threads.muted) s->begun = 1;
+}
+
+/* The files that were missing in a slice. */
+static void say_absent(slices *s, const uint64_t *before, size_t count)
+{
+    const session *const of = s->config.session;
+    for (size_t i = 0; i < of->absent_count; i++) {
+        absent a;
+        a.count = of->absent[i].count - (i < count ? before[i] : 0);
+        a.size = strlen(of->absent[i].name);
+        say(s, &a, sizeof a);
+        say(s, of->absent[i].name, (size_t) a.size);
+    }
+}
+
+static void decode(slices *s, size_t slice)
+{
+    session *const of = s->config.session;
+    const threads *const t = &of->threads;
+    const size_t count = of->absent_count;
+    const int last = slice == t->cut_count + 1;
+    uint64_t *const before =
+        (uint64_t *) calloc(count + 1, sizeof *before);
+    result r;
+    int status;
+    if (!before) _exit(1);
+    memset(&r, 0, sizeof r);
+    for (size_t i = 0; i < count; i++) before[i] = of->absent[i].count;
+    for (unsigned i = 0; i < THREADS_LOSSES; i++) r.losses[i] = t->losses[i];
+    for (size_t i = 0; i < s->config.count; i++)
+        r.counts[i] = s->config.counts[i];
+    r.instructions = t->instructions;
+    r.skipped = t->skipped;
+    s->written = s->begin = s->end = 0;
+    s->may_write = 0;
+    s->begun = slice == 1;
+    if (s->begun) say(s, &s->begin, sizeof s->begin);
+    for (size_t i = 0; i < of->task_count; i++) of->list[i]->absent = NULL;
+    s->config.begin(s->config.context);
+    threads_slice(&of->threads, slice);
+    status = session_run(of);
+    if (!s->begun) say(s, &s->begin, sizeof s->begin);
+    if (!s->may_write) hear(s);
+    s->may_write = 1;
+    s->config.end(s->config.context);
+    r.end = s->end;
+    r.bytes = s->written;
+    for (unsigned i = 0; i < THREADS_LOSSES; i++)
+        r.losses[i] = t->losses[i] - r.losses[i];
+    for (size_t i = 0; i < s->config.count; i++)
+        r.counts[i] = s->config.counts[i] - r.counts[i];
+    r.instructions = t->instructions - r.instructions;
+    r.skipped = t->skipped - r.skipped;
+    r.absent = of->absent_count;
+    r.guest_times = t->guest_times;
+    r.matched = of->matched;
+    r.failed = s->failed;
+    r.unclear = status != 0 || t->stopped || !s->begun || (!last && !t->muted);
+    say(s, &r, sizeof r);
+    say_absent(s, before, count);
+    free(before);
+}
+
+static void work(slices *s)
+{
+    session *const of = s->config.session;
+    s->is_process = 1;
+    of->slices = s;
+    of->is_screen = 0;
+    of->threads.config.cut = on_cut;
+    if (!freopen("/dev/null", "w", stderr)) _exit(1);
+    for (;;) decode(s, (size_t) hear(s));
+}
+
+/* ---- in the first one ---- */
+
+void slices_init(slices *s, const slices_config *config)
+{
+    session *const of = config->session;
+    cpu_set_t set;
+    const uint64_t part = of->threads.size / 64;
+    uint64_t want = config->processes;
+    memset(s, 0, sizeof *s);
+    s->config = *config;
+    if (threads_cut(&of->threads, part > SLICE ? SLICE : part < LEAST ? LEAST : part)) of->no_memory = 1;
+    if (of->max_memory || of->threads.cut_count == 0) return;
+    if (!want)
+        want = sched_getaffinity(0, sizeof set, &set)
+                   ? 1 : (uint64_t) CPU_COUNT(&set);
+    if (!config->processes && want > of->threads.size / (2 * SLICE))
+        want = of->threads.size / (2 * SLICE);
+    if (want > SLICES_MAX) want = SLICES_MAX;
+    if (want > of->threads.cut_count + 1) want = of->threads.cut_count + 1;
+    s->processes = (unsigned) want;
+}
+
+static int start(slices *s, unsigned n)
+{
+    slices_process *const own = &s->list[n];
+    int to[2], from[2];
+    if (pipe(to)) return -1;
+    if (pipe(from)) {
+        close(to[0]);
+        close(to[1]);
+        return -1;
+    }
+    own->pid = fork();
+    if (own->pid == 0) {
+        for (unsigned i = 0; i < n; i++) {
+            close(s->list[i].to);
+            close(s->list[i].from);
+        }
+        close(to[1]);
+        close(from[0]);
+        s->from = to[0];
+        s->to = from[1];
+        work(s);
+    }
+    close(to[0]);
+    close(from[1]);
+    own->to = to[1];
+    own->from = from[0];
+    if (own->pid > 0) return 0;
+    close(own->to);
+    close(own->from);
+    return -1;
+}
+
+/* End all: as soon as they hear nothing more, or at once. */
+static void stop(slices *s, unsigned count, int at_once)
+{
+    for (unsigned i = 0; i < count; i++) {
+        close(s->list[i].to);
+        close(s->list[i].from);
+    }
+    for (unsigned i = 0; i < count; i++) {
+        if (!s->list[i].pid) continue;
+        if (at_once) kill(s->list[i].pid, SIGKILL);
+        waitpid(s->list[i].pid, NULL, 0);
+    }
+}
+
+/* A process has ended: how? */
+static int has_ended(const slices *s, slices_process *p)
+{
+    int status;
+    if (waitpid(p->pid, &status, 0) == p->pid) {
+        p->pid = 0;
+        if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPIPE) raise(SIGPIPE);
+    }
+    fprintf(stderr, "%s: a process has ended that decoded a part.\n",
+            s->config.session->args->program);
+    return 1;
+}
+
+static int add_absent(slices *s, const slices_process *from)
+{
+    session *const of = s->config.session;
+    char name[4097];
+    absent a;
+    if (get_all(from->from, &a, sizeof a) || a.size >= sizeof name
+        || get_all(from->from, name, (size_t) a.size))
+        return -1;
+    name[a.size] = 0;
+    if (a.count && session_absent_add(of, name, a.count)) return -1;
+    return 0;
+}
+
+static int add_result(slices *s, const slices_process *from, result *r)
+{
+    session *const of = s->config.session;
+    threads *const t = &of->threads;
+    if (get_all(from->from, r, sizeof *r)) return -1;
+    s->written += r->bytes;
+    for (unsigned i = 0; i < THREADS_LOSSES; i++) t->losses[i] += r->losses[i];
+    for (size_t i = 0; i < s->config.count; i++)
+        s->config.counts[i] += r->counts[i];
+    t->instructions += r->instructions;
+    t->skipped += r->skipped;
+    t->guest_times |= r->guest_times;
+    of->matched |= r->matched;
+    for (uint64_t i = 0; i < r->absent; i++)
+        if (add_absent(s, from)) return -1;
+    return 0;
+}
+
+/* Slice after slice, each by the process that has it. 0: all are done; -1: not all
+ * are; 1, with a message. */
+static int join(slices *s, unsigned count)
+{
+    const threads *const t = &s->config.session->threads;
+    unsigned owner[SLICES_MAX];
+    uint64_t next = 1, end = 0, begin;
+    result r;
+    for (; next <= count; next++) {
+        owner[next % SLICES_MAX] = (unsigned) next - 1;
+        if (put_all(s->list[next - 1].to, &next, sizeof next))
+            return has_ended(s, &s->list[next - 1]);
+    }
+    for (uint64_t i = 1; i <= t->cut_count + 1; i++) {
+        const unsigned own = owner[i % SLICES_MAX];
+        slices_process *const p = &s->list[own];
+        if (get_all(p->from, &begin, sizeof begin)) return has_ended(s, p);
+        if (i > 1 && begin != end) return -1;
+        if (put_all(p->to, &i, sizeof i) || add_result(s, p, &r))
+            return has_ended(s, p);
+        if (r.failed) {
+            fprintf(stderr, "%s: cannot write to standard output.\n",
+                    s->config.session->args->program);
+            return 1;
+        }
+        if (r.unclear) return -1;
+        end = r.end;
+        if (t->config.progress)
+            t->config.progress(i, t->cut_count + 1, t->config.context);
+        if (next > t->cut_count + 1) continue;
+        owner[next % SLICES_MAX] = own;
+        if (put_all(p->to, &next, sizeof next)) return has_ended(s, p);
+        next++;
+    }
+    return 0;
+}
+
+int slices_run(slices *s)
+{
+    threads *const t = &s->config.session->threads;
+    const threads before = *t;
+    uint64_t counts[SLICES_MAX];
+    unsigned n = 0;
+    int how;
+    fflush(stdout);
+    for (size_t i = 0; i < s->config.count; i++) counts[i] = s->config.counts[i];
+    while (n < s->processes && start(s, n) == 0) n++;
+    if (n == 0) return -1;
+    how = join(s, n);
+    stop(s, n, how != 0);
+    if (how == 0) threads_finish(t);
+    if (how >= 0) return how;
+    *t = before;
+    for (size_t i = 0; i < s->config.count; i++) s->config.counts[i] = counts[i];
+    session_absent_clear(s->config.session);
+    return -1;
+}

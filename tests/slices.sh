@@ -1,0 +1,108 @@
+#!/bin/sh
+# slices.sh: what ptflow prints, in all its output and its status, is the same with
+# any number of processes that decode, and they do.
+
+. "$(dirname "$0")/check/lib.sh"
+build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
+CC=${CC:-cc}
+
+# record OPTION...
+record() {
+    file=$tmp/data
+    rm -rf "$tmp/log"
+    alone "$build/ptrecord" --quiet -o "$tmp/log" --perf-data "$file" "$@" \
+        >"$tmp/said" 2>&1
+    recorded=$?
+    [ $recorded -eq 0 ] || fail_with "not recorded: $*" "$tmp/said"
+    return $recorded
+}
+
+# lengthen BYTES: $file, repeated.
+lengthen() {
+    "$tmp/long" $(($1 / $(wc -c <"$file") + 1)) "$file" "$tmp/more" ||
+        fail "no long recording"
+    file=$tmp/more
+}
+
+# damage PART: some bytes of $file, so many of 8 from its beginning.
+damage() {
+    size=$(wc -c <"$file")
+    head -c 300 /dev/zero | tr '\0' '\377' | dd of="$file" bs=1 conv=notrunc \
+        seek=$((size * $1 / 8)) 2>/dev/null
+}
+
+# flow OPTION...: standard output, error and status.
+flow() {
+    "$build/ptflow" "$@" "$file" >"$tmp/lines" 2>"$tmp/errors"
+    echo "status $?" | cat "$tmp/lines" "$tmp/errors" -
+}
+
+# same NAME PROCESSES OPTION...
+same() {
+    name=$1 counts=$2
+    shift 2
+    flow -j 1 "$@" >"$tmp/want"
+    [ "$(wc -l <"$tmp/want")" -gt 1 ] || fail "$name: no output: $*"
+    for n in $counts; do
+        flow -j "$n" "$@" | cmp -s - "$tmp/want" && pass ||
+            fail "$name: other output: -j $n $*"
+    done
+}
+
+kinds() {
+    same "$1" "2 7" --fields tid,pid,cpu,time,ip,symoff,offset,sure
+    same "$1" 3 --fields tid,ip
+    same "$1" 3 --block --errors
+    same "$1" 7 --branch --json
+    same "$1" 3 --event --errors
+    same "$1" 2 --errors --strict
+    same "$1" 3 --call
+    same "$1" 3 --last 3
+}
+
+# divides NAME PROCESSES OPTION...: they decode to the end. Half of the output is
+# read, then ptflow has so many children.
+divides() {
+    name=$1 count=$2
+    shift 2
+    half=$(($(flow "$@" | wc -c) / 2))
+    rm -f "$tmp/pipe"
+    mkfifo "$tmp/pipe"
+    "$build/ptflow" --quiet -j "$count" "$@" "$file" >"$tmp/pipe" &
+    of=$!
+    children=$({
+        head -c $half >/dev/null
+        cat /proc/[0-9]*/stat 2>/dev/null | sed 's/.*) . //' |
+            awk -v of=$of '$1 == of {n++} END {print n + 0}'
+        cat >/dev/null
+    } <"$tmp/pipe")
+    wait $of
+    [ "$children" -eq "$count" ] && pass ||
+        fail "$name: $children processes of $count: $*"
+}
+
+all() {
+    # shellcheck disable=SC2086 # flags
+    $CC -std=c99 $WARN -O1 -I. -o "$tmp/long" tests/truth/long.c || exit 2
+    for how in "tsc 2" "mtc 0" "mtc 2" "cyc 0" "cyc 2 --cyc-threshold 64" \
+        "none 0" "cyc 3 --unkind"; do
+        # shellcheck disable=SC2086 # words
+        record --psb-period 200 --cpus ${how#* } --time ${how%% *} -- "$tmp/tree"
+        lengthen 60000
+        kinds "$how cpus"
+        for part in 3 4 6; do damage $part; done
+        kinds "$how cpus, damaged"
+    done
+}
+
+cd "$root" || exit 2
+$CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
+    tests/programs/tree.c || exit 2
+if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
+    divides "2 cpus" 2 --json
+    same "2 cpus" "2 7" --block --errors
+    damage 5
+    same "2 cpus, damaged" 2 --event --errors
+fi
+rest 126 all
+report
