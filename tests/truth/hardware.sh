@@ -4,7 +4,7 @@
 # is of each instruction; branches.tsv has where each branch that was taken came
 # from and went, whose it was, and when. The bare traces give ips.u64.xz.
 
-traces=$1
+traces=$(cd "$1" && pwd) || exit 2 # bundles have their files by whole paths
 set -- .
 . "$(dirname "$0")/../check/lib.sh"
 build=${BUILD:-build}
