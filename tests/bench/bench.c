@@ -2,15 +2,19 @@
  *
  *     bench [-t] [-r ROUNDS] [-l LAYER] [-c COUNTS] FOLDER...
  *     bench -a [-l LAYER] FOLDER...  each row but perf's once, in bench_once.
- *                                 Prints case, layer, row and items
+ *                                 Prints case, layer, row and items; of dense
+ *                                 streams bytes and floor, too
  *     bench -1 LAYER FOLDER       one pass, in bench_once, for callgrind. Prints
  *                                 bytes and items
  *     bench -k FOLDER...          blocks by size of the cache, for gnuplot
  *
+ * LIBIPT_NEXT=library is a libipt of 2.1, for events by its event layer.
  * LIBIPT=build/compat/libipt.so.2 measures that one, too, next to the system's:
  * layers "compat ..."; -l compat is all of these.
  *
  * NAME=FOLDER+FOLDER...: a program on several inputs, for coverage.
+ * dense:NAME or dense: a stream of dense.c, or all; packets and events only.
+ * again:FOLDER: a short trace over and over, as one of these.
  *
  * Rows run in turn, ROUNDS times (5), so that all meet the same neighbours on
  * the machine; a row's figure is the median of its rounds, in processor time.
@@ -136,9 +140,22 @@ static int is_new(const bench_row *row)
     return strcmp(row->layer, "coverage, new") == 0;
 }
 
+static int is_dense(const bench_row *row)
+{
+    return strcmp(row->layer, "packets") == 0
+           || strcmp(row->layer, "events") == 0;
+}
+
 static int is_compat(const bench_row *row)
 {
     return strncmp(row->layer, "compat", 6) == 0;
+}
+
+static double floor_of(const bench_case *c, const bench_row *row)
+{
+    if (!c->dense || row->floor <= 0)
+        return row->floor;
+    return row == bench_next ? c->next : c->floor;
 }
 
 /* Noise that a memo has seen says nothing: see scale.sh for noise that is new.
@@ -150,7 +167,8 @@ static void choose(const bench_row *rows, const bench_case *c,
         if ((rows->needs_code && !c->has_code)
             || (c->runs > 1 ? !is_coverage(rows) : is_new(rows))
             || (is_coverage(rows) && strcmp(c->name, "random-tnt") == 0)
-            || (is_compat(rows) && !compat)
+            || (is_compat(rows) && !compat) || (c->dense && !is_dense(rows))
+            || (c->dense && rows->peer && floor_of(c, rows) <= 0)
             || (layer && strcmp(layer, rows->layer) != 0
                 && !(is_compat(rows) && strcmp(layer, "compat") == 0)))
             continue;
@@ -187,26 +205,30 @@ static void measure(const bench_case *c)
 /* ---- the table ---- */
 
 /* What is wrong with a row, given the ratio to ours if it is a peer's. */
-static const char *judge(const result *r, const result *ours, double ratio)
+static const char *judge(const bench_case *c, const result *r,
+                         const result *ours, double ratio)
 {
+    const double least = floor_of(c, r->row);
+
     const char *verdict = r->remark ? r->remark : "";
 
     if (r->median <= 0 || (ours && ours->median <= 0)) {
-        skipped += r->row->floor > 0;
+        skipped += least > 0;
         return r->row->pass ? "left out" : "no peer";
     }
     if (ours && r->found && r->found != ours->found)
         verdict = differs;
-    if (ours && !*verdict && ratio < r->row->floor)
+    if (ours && !*verdict && ratio < least)
         verdict = "FALLS SHORT";
     failed += verdict == differs || (ours && *verdict);
-    passed += r->row->floor > 0 && !*verdict;
+    passed += ours && least > 0 && !*verdict;
     return verdict;
 }
 
 static void print_row(const bench_case *c, const result *r, const result *ours)
 {
     const bench_row *row = r->row;
+    const double least = floor_of(c, row);
     const int measured = r->median > 0;
     const uint64_t bytes = is_coverage(row) ? r->items : c->size;
     const double speed = measured ? (double) bytes / r->median * 1e-6 : 0;
@@ -220,17 +242,17 @@ static void print_row(const bench_case *c, const result *r, const result *ours)
         if (by_item && r->items)
             ratio *= (double) ours->items / (double) r->items;
     }
-    verdict = judge(r, ours, ratio);
+    verdict = judge(c, r, ours, ratio);
     if (tsv) {
         printf("%s\t%s\t%s\t%.2f\t%.2f\t%llu\t%.2f\t%.2f\t%s\n", c->name,
                row->layer, row->name, speed, items,
-               (unsigned long long) r->items, ratio, row->floor, verdict);
+               (unsigned long long) r->items, ratio, ours ? least : 0, verdict);
         return;
     }
     printf("%-16s %-16s %9.1f %9.1f", ours ? "" : row->layer, row->name,
            speed, items);
-    if (ours && row->floor > 0)
-        printf(" %8.2f %6.1f %s", ratio, row->floor, verdict);
+    if (ours && least > 0)
+        printf(" %8.2f %6.1f %s", ratio, least, verdict);
     else if (ours)
         printf(" %8.2f %6s %s", ratio, "", verdict);
     else if (*verdict)
@@ -271,6 +293,7 @@ static void choose_all(const bench_case *c, const char *layer)
     choose(bench_walk, c, layer);
     choose(bench_compat, c, layer);
     choose(bench_libipt, c, layer);
+    choose(bench_next, c, layer);
     choose(bench_libxdc, c, layer);
 }
 
@@ -316,8 +339,13 @@ static void each_once(const bench_case *c, const char *layer)
         for (bench_run = 0; row->pass && bench_run < c->runs; bench_run++)
             if (!row->prepare || row->prepare(c))
                 items += bench_once(c, row);
-        printf("%s\t%s\t%s\t%llu\n", c->name, row->layer, row->name,
+        if (c->dense && items == 0)
+            continue;
+        printf("%s\t%s\t%s\t%llu", c->name, row->layer, row->name,
                (unsigned long long) items);
+        if (c->dense)
+            printf("\t%zu\t%g", c->size, row->peer ? floor_of(c, row) : 0);
+        printf("\n");
     }
 }
 
@@ -348,14 +376,40 @@ static void curve(const bench_case *c)
     }
 }
 
+/* What is done with a case: measure it, or ... */
+enum { MEASURE, ONCE, ALL_ONCE, CURVE };
+
+static int one(const char *name, const char *layer, const char *only_once,
+               int mode)
+{
+    /* rows remember their case by its address: it is not freed */
+    bench_case *c = malloc(sizeof *c);
+    const char *why = c ? bench_load(c, name) : "out of memory";
+
+    if (why) {
+        fprintf(stderr, "bench: %s: left out: %s\n", name, why);
+        return mode == ONCE ? 2 : 0;
+    }
+    if (mode == ONCE)
+        return once(c, bench_ours, only_once) == 0
+                   ? 0 : once(c, bench_cover, only_once);
+    if (mode == ALL_ONCE)
+        each_once(c, layer);
+    else if (mode == MEASURE)
+        bench(c, layer);
+    else if (c->has_code)
+        curve(c);
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *layer = NULL;
     const char *only_once = NULL;
     const char *libipt = getenv("LIBIPT");
+    const char *next = getenv("LIBIPT_NEXT");
     const char *wrong = libipt ? bench_compat_open(libipt) : NULL;
-    int curves = 0;
-    int all_once = 0;
+    int mode = MEASURE;
     int status = 0;
     int i = 1;
 
@@ -363,9 +417,9 @@ int main(int argc, char **argv)
         if (argv[i][1] == 't')
             tsv = 1;
         else if (argv[i][1] == 'k')
-            curves = 1;
+            mode = CURVE;
         else if (argv[i][1] == 'a')
-            all_once = 1;
+            mode = ALL_ONCE;
         else if (argv[i][1] == 'r' && i + 1 < argc)
             bench_rounds = (unsigned) atoi(argv[++i]);
         else if (argv[i][1] == 'l' && i + 1 < argc)
@@ -375,7 +429,7 @@ int main(int argc, char **argv)
                         == 3)
             i++;
         else if (argv[i][1] == '1' && i + 1 < argc)
-            only_once = argv[++i];
+            mode = ONCE, only_once = argv[++i];
         else
             i = argc;
     }
@@ -384,8 +438,10 @@ int main(int argc, char **argv)
                         "[-1 LAYER] [-c COUNTS] FOLDER...\n");
         return 2;
     }
+    if (!wrong && next)
+        wrong = bench_next_open(next);
     if (wrong) {
-        fprintf(stderr, "bench: LIBIPT: %s\n", wrong);
+        fprintf(stderr, "bench: LIBIPT, LIBIPT_NEXT: %s\n", wrong);
         return 2;
     }
     compat = libipt != NULL;
@@ -393,24 +449,17 @@ int main(int argc, char **argv)
         printf("case\tlayer\trow\tMB/s\tM items/s\titems\tratio\tfloor\t"
                "verdict\n");
     for (; i < argc; i++) {
-        bench_case *c = malloc(sizeof *c);
-        const char *why = c ? bench_load(c, argv[i]) : "out of memory";
-        if (why) {
-            fprintf(stderr, "bench: %s: left out: %s\n", argv[i], why);
-            status = only_once ? 2 : status;
-        } else if (only_once) {
-            status = once(c, bench_ours, only_once) == 0
-                         ? 0 : once(c, bench_cover, only_once);
-        } else if (all_once) {
-            each_once(c, layer);
-        } else if (!curves) {
-            bench(c, layer);
-        } else if (c->has_code) {
-            curve(c);
-        }
-        /* rows remember their case by its address: it is not freed */
+        size_t k;
+        if (strcmp(argv[i], "dense") != 0)
+            status |= one(argv[i], layer, only_once, mode);
+        else
+            for (k = 0; bench_dense_name(k); k++) {
+                char name[32];
+                snprintf(name, sizeof name, "dense:%s", bench_dense_name(k));
+                status |= one(name, layer, only_once, mode);
+            }
     }
-    if (!tsv && !curves && !only_once && !all_once) {
+    if (!tsv && mode == MEASURE) {
         printf("\n%u passed, %u failed", passed, failed);
         if (skipped)
             printf(", %u skipped", skipped);

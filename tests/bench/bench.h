@@ -18,6 +18,9 @@ typedef struct bench_case {
     size_t runs;             /* at least 1 */
     image code;
     int has_code;
+    int dense;    /* a stream of dense.c: packets and events only, ... */
+    double floor; /* ... with floors of its own next to libipt 2.0.5, ... */
+    double next;  /* ... and next to 2.1 */
     uint64_t filter[2]; /* addresses that were traced; the last one is not */
     uint32_t cpuid_15_eax; /* of the processor, as in ipt_config; 0: not known */
     uint32_t cpuid_15_ebx;
@@ -59,12 +62,16 @@ extern const bench_row bench_cover[];  /* cover.c */
 extern const bench_row bench_walk[];   /* walk.c */
 extern const bench_row bench_libipt[]; /* libipt.c */
 extern const bench_row bench_compat[]; /* compat.c */
+extern const bench_row bench_next[];   /* next.c */
 extern const bench_row bench_libxdc[]; /* libxdc.c */
 extern const bench_row bench_perf[];   /* perf.c */
 
 /* Rows of bench_compat are made by this library. NULL, or what is wrong with
  * it. */
 const char *bench_compat_open(const char *library);
+
+/* Rows of bench_next are made by this library. NULL, or what is wrong with it. */
+const char *bench_next_open(const char *library);
 
 /* The counters that a pass left, BENCH_MAP of them. NULL: it does not count. */
 #define BENCH_MAP 65536

@@ -17,6 +17,8 @@ compile() {
     libs=
     echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 &&
         libs="-I. tests/compat/api.c -lipt -ldl"
+    next=$build/libipt-2.1/usr/lib/$(uname -m)-linux-gnu/libipt.so.2
+    [ ! -e "$next" ] || export LIBIPT_NEXT="$next"
     rm -f "$compiled.of"
     # shellcheck disable=SC2086 # flags
     $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$compiled" "$@" \

@@ -16,6 +16,8 @@
 # compiler and the flags that it names; under others the table is only printed.
 # Loops and labels are not aligned: how many instructions that do nothing lie
 # before one depends on what else the program has.
+# Rows of dense streams say how many times as many instructions libipt takes, and
+# what they are to be where they are below that.
 # "coverage, blocks", with the callback for new blocks, may take 5 percent more
 # than coverage.
 
@@ -70,6 +72,36 @@ made() {
     wait
 }
 
+# dense SIDE PROGRAM: streams of one kind of packet, and as many instructions of
+# the peers'. Both layers.
+dense() {
+    for layer in packets events; do
+        rm -f "$out/dense.$1".*
+        valgrind --tool=callgrind --callgrind-out-file="$out/dense.$1" \
+            --toggle-collect=bench_once --dump-after=bench_once \
+            "$2" -a -l $layer dense >"$out/$1.row" 2>"$out/$1.log"
+        n=0
+        while read -r row; do
+            n=$((n + 1))
+            printf '%s\t%s\n' "$row" \
+                "$(sed -n 's/^summary: //p' "$out/dense.$1.$n")"
+        done <"$out/$1.row"
+    done | awk -F'\t' '
+        function flush() {
+            sub(/,$/, "", peers)
+            if (own) print own "\t" peers
+            peers = ""
+        }
+        $6 == 0 && $3 == "ipt" {
+            flush(); at = $7
+            own = $1 "\t" $2 "\t" $5 "\t" $4 "\t" $7; next
+        }
+        $6 > 0 { peers = peers sprintf(" %.2f %s%s,", $7 / at, $3,
+            $7 / at < $6 ? sprintf(" (short of %g)", $6) : "") }
+        END { flush() }'
+    rm -f "$out/dense.$1".*
+}
+
 # each HOW CASE ROW...: call it for each row that is asked for.
 each() {
     measure=$1 case=$2
@@ -91,6 +123,12 @@ rows() {
         done
     fi
     [ -z "$CASES" ] || return
+    if [ -z "$LAYER" ]; then
+        dense after "$out/bench" >"$out/after"
+        [ -z "$BASE" ] || dense before "$out/bench.base" | cut -f 1-5 >"$out/before"
+        if [ -n "$BASE" ]; then cut -f 1-5 "$out/after" | paste - "$out/before"
+        else cat "$out/after"; fi
+    fi
     each made unif-1000 blocks insns coverage "coverage, no retcomp" \
         "coverage, deferred" "coverage, CYC"
     each made unif-1000 "events, CYC" "events, no time" "blocks, CYC" \
@@ -104,7 +142,7 @@ rows | awk -F'\t' -v base="$BASE" -v tsv="$TSV" -v compiler="$compiler" \
     -v worse_pardon="${WORSE_PARDON:-8}" -v limits=$here/instr.limits '
     function print_line(a, b, c, d, e, f, g) {
         printf tsv ? "%s\t%s\t%s\t%s\t%s\t%s\t%s\n" \
-            : "%-14s %-14s %12s %10s %10s %8s %s\n", a, b, c, d, e, f, g
+            : "%-18s %-14s %12s %10s %10s %8s %s\n", a, b, c, d, e, f, g
         fflush()
     }
     BEGIN {
@@ -152,7 +190,7 @@ rows | awk -F'\t' -v base="$BASE" -v tsv="$TSV" -v compiler="$compiler" \
             else passed++
         }
         print_line($1, $2, $5, sprintf("%.2f", each), sprintf("%.2f", byte),
-            allowed ? allowed : "-", verdict)
+            allowed ? allowed : "-", verdict ? verdict : $6)
     }
     END {
         if (!base && compiler != known)

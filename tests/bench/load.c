@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define PAGE 4096
+#define AGAIN 300000 /* bytes */
 
 /* What was traced: what the file `meta` says, if there is one; or all code.
  * libxdc asserts that ranges do not overlap, and those that are not used are
@@ -120,6 +121,28 @@ static const char *load_runs(bench_case *c, const char *folders)
     return why;
 }
 
+/* A short trace over and over, without its code, so that what it takes to begin
+ * is no matter. */
+static const char *load_again(bench_case *c, const char *folder)
+{
+    const char *why = add_trace(c, folder);
+    const size_t size = c->size;
+    const size_t times = why ? 0 : 1 + AGAIN / size;
+    uint8_t *all = why ? NULL : realloc(c->trace, size * times);
+    size_t i;
+
+    if (!all)
+        return why ? why : "out of memory";
+    for (i = 1; i < times; i++)
+        memcpy(all + i * size, all, size);
+    c->dense = 1;
+    c->floor = 2;
+    c->next = 1;
+    c->trace = all;
+    c->size = c->ends[0] = size * times;
+    return NULL;
+}
+
 const char *bench_load(bench_case *c, const char *folder)
 {
     const char *slash = strrchr(folder, '/');
@@ -129,6 +152,10 @@ const char *bench_load(bench_case *c, const char *folder)
     memset(c, 0, sizeof *c);
     image_init(&c->code);
     snprintf(c->name, sizeof c->name, "%s", slash ? slash + 1 : folder);
+    if (strncmp(folder, "dense:", 6) == 0)
+        return bench_dense(c, folder + 6);
+    if (strncmp(folder, "again:", 6) == 0)
+        return load_again(c, folder + 6);
     if (strchr(folder, '='))
         return load_runs(c, folder);
     why = add_trace(c, folder);
