@@ -91,6 +91,72 @@ tail -n 1 "$build/flags" | grep -q -e -lZydis && {
         fail_with "disasm (<), and objdump (>)" bad
     }
 }
+# last FOLDER: the address of the last instruction, as the recorder noted it.
+last() {
+    od -A n -t x8 -w8 "$1"/*.u64 | tail -n 1 | sed 's/^ *0*//'
+}
+
+# ---- ptprof --annotate and --branches ----
+
+cat >ways.c <<'END'
+static volatile int odd, even, big;
+static int count(int n)
+{
+    for (int i = 0; i < n; i++) {
+        if (i % 2)
+            odd++;
+        else
+            even++;
+        if (i > 90)
+            big++;
+    }
+    return odd;
+}
+int main(void)
+{
+    return count(100) + count(7) != 50;
+}
+END
+$CC -O0 -g -w -no-pie -static -o ways ways.c
+timeout 300 "$build/ptrecord" --quiet --perf-data ways.data -o ways.log -- ./ways \
+    >out 2>err </dev/null
+start=$(nm ways | sed -n 's/^0*\([0-9a-f]*\) t count$/\1/p')
+# What the recorder counted: each address of the function, how often it ran, and was
+# followed by another one than the next.
+objdump -d -w --disassemble=count ways | sed -n 's/^ *\([0-9a-f]*\):	.*	\([a-z]*\).*/\1 \2/p' >code
+od -A n -v -t x8 -w8 ways.log/*.u64 | sed 's/^ *0*//' | awk -v start="$start" '
+    function number(hex,  i, n) {
+        for (i = n = 0; i < length(hex); i++)
+            n = 16 * n + index("123456789abcdef", substr(hex, i + 1, 1))
+        return n
+    }
+    NR == FNR {if (last) after[last] = $1; last = $1; word[$1] = $2; next}
+    before {ran[before]++; went[before] += $1 != after[before]; before = ""}
+    $1 in word {before = $1}
+    END {for (ip in ran)
+        printf "%d +0x%x %s\n", ran[ip], number(ip) - number(start),
+            word[ip] ~ /^j[^m]/ ? sprintf("%.1f%%", 100 * went[ip] / ran[ip]) : "-"
+    }' code - | sort >want
+tool ptprof --quiet --annotate count ways.data >got
+sed -n 's/^ *\([0-9]*\)  *[0-9]*  *\([0-9.%-]*\)  \(+0x[0-9a-f]*\) .*/\1 \3 \2/p' got | sort >ran
+[ "$(wc -l <want)" -gt 25 ] && grep -q '%' want && cmp -s ran want && pass || {
+    diff ran want >bad
+    fail_with "--annotate (<), and the recorder (>)" bad
+}
+sed -n '/^ \{28\}\|^ \{20,27\}[0-9]/{s/^ *\([0-9][0-9]*\) \(.*\)/\1 \2/p}' got >rows
+awk 'NR == FNR {line[FNR] = $0; next}
+    {n = $1; sub(/^[0-9]* /, ""); if ($0 != line[n]) print n, $0; seen[n] = 1}
+    END {if (!(5 in seen && 10 in seen)) print "lines are missing"}' ways.c rows >bad
+expect_empty "--annotate: lines of source" bad
+tool ptprof --quiet --branches --min 0 ways.data >got
+grep '%' want | sed 's/^\([0-9]*\) \(.*\) \(.*\)/\1 \3 count\2/' | sort >ran
+sed -n 's/^ *\([0-9]*\)  *\([0-9.]*%\)  *[0-9]*  \(count+[^ ]*\) .*ways.c:[0-9]*)$/\1 \2 \3/p' got |
+    sort >some
+awk 'NR > 2 {if (NR > 3 && $3 > rarer) print; rarer = $3; n++; same += $3 == 0}
+    NR == 1 {all = $1; one = $3}
+    END {if (n != all || same != one) print n, same}' got >bad
+[ -s ran ] && cmp -s ran some && [ ! -s bad ] && pass || fail_with "--branches" got
+
 # ---- ptprof --before crash ----
 
 # frames FILE NAME: a stack's functions and lines as ptprof or gdb prints them, of
@@ -216,11 +282,6 @@ if have gdb gdb; then
         }
     done
 fi
-
-# last FOLDER: the address of the last instruction, as the recorder noted it.
-last() {
-    od -A n -t x8 -w8 "$1"/*.u64 | tail -n 1 | sed 's/^ *0*//'
-}
 
 more_crashes() {
     cat >deep.c <<'END'

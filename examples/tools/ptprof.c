@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
+#include "common/flow/annotate.h"
 #include "common/flow/calltree.h"
 #include "common/flow/charge.h"
 #include "common/flow/crash.h"
@@ -14,6 +15,8 @@
 #include "common/code/functions.h"
 #include "common/code/names.h"
 #include "common/code/page.h"
+#include "common/code/disasm.h"
+#include "common/code/sourcefile.h"
 #include "common/flow/session.h"
 #include "common/flow/stack.h"
 #include "common/flow/timeline.h"
@@ -63,6 +66,11 @@ static const char help[] =
     "                            one as a call tree.\n"
     "  --lines                   print what the lines of source code cost. Lines\n"
     "                            are those of DWARF; inlined functions count.\n"
+    "  --annotate <function>     print its source and instructions: how often they\n"
+    "                            ran, what that cost, how often branches were\n"
+    "                            taken. Lines are those of DWARF.\n"
+    "  --branches                print conditional branches: those that went both\n"
+    "                            ways most often come first.\n"
     "  --last <n>                print the last n calls and returns of each\n"
     "                            thread.\n"
     "  --before signal|<event>   ... before each signal, or each event that\n"
@@ -114,6 +122,7 @@ typedef struct options {
     const char *file;
     const char *histogram;
     const char *callers;
+    const char *annotate;
     const char *callgrind;
     const char *timeline; /* --chrome, --perfetto, --speedscope */
     timeline_format format;
@@ -134,6 +143,7 @@ typedef struct options {
     uint8_t waits;
     uint8_t moment; /* --at */
     uint8_t crash;  /* --before crash */
+    uint8_t branches;
     uint8_t top;
     uint8_t lines;
     uint8_t by_line; /* --lines, --callgrind, --top, --inlined: costs of lines are asked for */
@@ -266,6 +276,7 @@ typedef struct thread {
     moment *ring;
     uint64_t put;
     crash_end end;       /* of --before crash */
+    annotate_thread went;
     uint8_t at_shown;    /* its stack for --at was */
 } thread;
 
@@ -314,6 +325,7 @@ typedef struct known {
     uint32_t line; /* of --lines: 1 + its index */
     uint32_t chain; /* of --inlined: node of `chains` */
     uint32_t jump;  /* of --callgrind: 1 + its index; 0: not known */
+    uint32_t one;   /* of --annotate, --branches: its number; 0: not known */
     uint8_t guest;
 } known;
 
@@ -331,6 +343,8 @@ struct ptprof {
     timeline timeline;
     functions_choice wanted;  /* --histogram */
     functions_choice callees; /* --callers */
+    functions_choice annotated; /* --annotate */
+    annotate annotate;
     direct direct;       /* which functions code may call directly */
     calltree waits;      /* nodes of the tree that are gaps, as names; below
                             them threads that had the processor, */
@@ -414,13 +428,16 @@ static int is_chosen(ptprof *p, functions_choice *choice, uint32_t function)
     return is;
 }
 
-/* The number of a function's line, 1 + its index. It is shown as FILE:LINE
+/* The number of a function's line, 1 + its index; spot: not 0 for one of its
+ * instructions, which then has a number of its own. It is shown as FILE:LINE
  * FUNCTION, the innermost one, or as the function alone. */
 static uint32_t line_of(ptprof *p, const session_place *place,
-                        uint32_t function)
+                        uint32_t function, uint64_t spot)
 {
     char text[3 * SYMBOL];
-    const int head = snprintf(text, sizeof text, "%" PRIu32 "\n", function);
+    const int head = spot ? snprintf(text, sizeof text, "%" PRIu32 " %" PRIx64 "\n",
+                                     function, spot)
+                          : snprintf(text, sizeof text, "%" PRIu32 "\n", function);
     uint32_t name;
     lines_place l;
     line *n;
@@ -489,6 +506,11 @@ static uint32_t chain_of(ptprof *p, const session_place *place,
     return node;
 }
 
+static int is_annotated(ptprof *p, uint32_t function)
+{
+    return p->opt.annotate && is_chosen(p, &p->annotated, function);
+}
+
 /* Ask the session. */
 static void find_out(const thread *t, known *k, uint64_t ip)
 {
@@ -509,9 +531,10 @@ static void find_out(const thread *t, known *k, uint64_t ip)
     k->function.name = place.is_part ? joined(p, place.whole) : own;
     k->part = own != k->function.name ? own : 0;
     k->chain = p->opt.inlined ? chain_of(p, &place, &own) : CALLTREE_ROOT;
-    k->jump = 0;
+    k->jump = k->one = 0;
     k->line = p->opt.spots ? spot_of(p, ip)
-            : p->opt.by_line ? line_of(p, &place, own) : 0;
+            : p->opt.by_line ? line_of(p, &place, own,
+                  is_annotated(p, own) ? ip - k->function.first + 1 : 0) : 0;
 }
 
 static known *known_at(const thread *t, uint64_t ip)
@@ -1133,7 +1156,7 @@ static void spend_gap(thread *t, const calltree_cost *cost)
         calltree_add(&t->instance.list[t->gap_instance].own, cost);
     if (!p->opt.by_line || p->opt.spots) return;
     memset(&place, 0, sizeof place);
-    row = line_of(p, &place, t->gap);
+    row = line_of(p, &place, t->gap, 0);
     calltree_add(&p->lines[row - 1].cost, cost);
 }
 
@@ -1604,6 +1627,59 @@ static void on_crash_flow(session *s, session_task *task,
         on_flow(s, task, who, b);
 }
 
+/* An instruction that --annotate or --branches asks for: its code is kept, as it
+ * may not be there later. */
+static void add_one(const thread *t, known *k, const ipt_block *b)
+{
+    const ipt_asid asid = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, t->guest};
+    ptprof *const p = t->in;
+    annotate_one *one;
+    session_place place;
+    int n;
+    k->one = annotate_add(&p->annotate, k->part ? k->part : k->function.name,
+                          b->end_ip - k->function.first);
+    if (!k->one) out_of_memory(p);
+    one = &p->annotate.list[k->one - 1];
+    if (one->size) return;
+    p->session.view.pid = t->task->pid;
+    n = spaces_read(one->bytes, sizeof one->bytes, &asid, b->end_ip,
+                    &p->session.view);
+    one->size = n < 0 ? 0 : n < b->last_size ? (uint8_t) n : b->last_size;
+    one->ip = b->end_ip;
+    one->row = p->opt.spots ? 0 : k->line;
+    if (!one->row
+        && session_find(&p->session, t->task->pid, t->guest, b->end_ip, &place))
+        one->row = line_of(p, &place, one->function, one->offset + 1);
+}
+
+/* on_flow, with --annotate and --branches. */
+static void on_annotate_flow(session *s, session_task *task,
+                             const threads_who *who, const ipt_block *b)
+{
+    ptprof *const p = (ptprof *) s->context;
+    thread *t;
+    known *k;
+    if (session_wants(s, task, who)) {
+        t = thread_of(p, task);
+        t->guest = who->guest;
+        annotate_went(&p->annotate, &t->went, b->ip);
+        if (p->opt.annotate || b->kind == IPT_INSN_JCC) {
+            k = known_at(t, b->end_ip);
+            if ((p->opt.branches && b->kind == IPT_INSN_JCC)
+                || is_annotated(p, k->part ? k->part : k->function.name)) {
+                if (!k->one) add_one(t, k, b);
+                annotate_ran(&p->annotate, &t->went, k->one, b);
+            }
+        }
+    }
+    if (p->opt.crash)
+        on_crash_flow(s, task, who, b);
+    else if (p->opt.has_exports)
+        on_export_flow(s, task, who, b);
+    else
+        on_flow(s, task, who, b);
+}
+
 /* Tracing was disabled: who took over? */
 static charge_gap why_stopped(const thread *t, const ipt_event *e)
 {
@@ -1647,6 +1723,9 @@ static void on_event(session *s, session_task *task, const threads_who *who,
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
     if (p->opt.crash) crash_event(&t->end, who, e);
+    if (!status && !(e->flags & IPT_EVENT_NO_IP)
+        && (e->type == IPT_EVT_ASYNC_BRANCH || e->type == IPT_EVT_ASYNC_DISABLED))
+        annotate_went(&p->annotate, &t->went, e->ip);
     if (e->type == IPT_EVT_ENABLED) charge_go(&t->charge);
     if (!status && p->opt.before)
         charge_note(&t->charge, BEFORE, e->type, 0, 0);
@@ -1685,6 +1764,7 @@ static void on_lost(session *s, session_task *task, const threads_who *who,
     t->guest = who->guest;
     if (who->run != t->run) move_to(t, who->run);
     if (p->opt.crash) crash_lost(&t->end, who, loss, at);
+    annotate_break(&p->annotate, &t->went);
     if (loss == THREADS_NO_CODE) {
         const int unknown = stack_no_code(&t->stack, at);
         if (unknown < 0) out_of_memory(p);
@@ -1724,6 +1804,7 @@ static void on_exec(session *s, session_task *task)
     if (!t) return;
     ranges_break(&((ptprof *) s->context)->ranges, &t->ranges);
     t->span.last = 0;
+    annotate_break(&t->in->annotate, &t->went);
     if (t->in->opt.crash && crash_exec(&t->end, &t->stack)) out_of_memory(t->in);
     if (stack_exec(&t->stack)) name_thread(t);
     if (t->finder) ipt_hot_invalidate(&t->finder->hot, NULL, 0, 0);
@@ -1737,6 +1818,7 @@ static void end_threads(ptprof *p)
         ranges_break(&p->ranges, &t->ranges);
         move_to(t, 0);
         t->end.task = t->task;
+        annotate_break(&p->annotate, &t->went);
         if (p->opt.crash && crash_last(&t->end, &t->stack, &p->session))
             out_of_memory(p);
         stack_end(&t->stack, STACK_ENDED);
@@ -2657,22 +2739,130 @@ static int write_callgrind(ptprof *p)
     return tool_close(w.file) || failed ? -1 : 0;
 }
 
-/* ---- --top ---- */
+/* ---- --annotate and --branches ---- */
 
-/* A source file that was looked at. */
-typedef struct source_file {
-    uint32_t name;
-    char *text;        /* its lines, */
-    char **lines;      /* ... each ends with 0 */
+static void put_taken(char text[16], const annotate_one *one)
+{
+    snprintf(text, 16, "-");
+    if (one->kind == IPT_INSN_JCC && one->executed)
+        snprintf(text, 16, "%.1f%%",
+                 100.0 * (double) one->taken / (double) one->executed);
+}
+
+static void print_place(ptprof *p, const annotate_one *one)
+{
+    print_name(function_text(p, one->function), 0);
+    printf("+0x%" PRIx64, one->offset);
+}
+
+static void print_source(ptprof *p, sourcefile **sources, const line *l,
+                         uint32_t *source)
+{
+    const char *const name = names_text(&p->names, l->source);
+    const sourcefile *const file = sourcefile_get(sources, name);
+    if (!file) out_of_memory(p);
+    if (*source != l->source) {
+        printf("%29s", "");
+        print_name(name, 0);
+        putchar('\n');
+    }
+    *source = l->source;
+    printf("%28" PRIu32 " ", l->number);
+    print_name(l->number <= file->count ? file->lines[l->number - 1] : "", 0);
+    putchar('\n');
+}
+
+static void annotate_function(ptprof *p, uint32_t function, sourcefile **sources)
+{
     size_t count;
-    struct source_file *next;
-} source_file;
+    uint32_t *const order = annotate_order(&p->annotate, function, &count);
+    const line *before = NULL;
+    uint32_t source = 0;
+    if (!order) out_of_memory(p);
+    fputs("     count     cost  taken  ", stdout);
+    print_name(function_text(p, function), 0);
+    puts(p->by_insn ? " (costs are instructions)" : "");
+    for (size_t i = 0; i < count; i++) {
+        const annotate_one *const one = &p->annotate.list[order[i]];
+        const line *const l = one->row ? &p->lines[one->row - 1] : NULL;
+        char cost[16] = "-", taken[16], words[DISASM_MAX];
+        if (l) put_cost(p, cost, line_cost(p, l));
+        put_taken(taken, one);
+        if (disasm_text(words, one->bytes, one->size, one->mode, one->ip))
+            disasm_bytes(words, one->bytes, one->size);
+        if (l && l->source
+            && (!before || l->source != before->source || l->number != before->number))
+            print_source(p, sources, l, &source);
+        before = l;
+        printf("%10" PRIu64 " %8s %6s  +0x%-6" PRIx64 " %s\n", one->executed, cost,
+               taken, one->offset, words);
+    }
+    free(order);
+}
+
+static int print_annotated(ptprof *p)
+{
+    sourcefile *sources = NULL;
+    const uint32_t count = p->session.functions.count;
+    uint8_t *const has = (uint8_t *) calloc((size_t) count + 1, 1);
+    unsigned shown = 0;
+    if (!has) out_of_memory(p);
+    for (size_t i = 0; i < p->annotate.max; i++) {
+        const uint32_t f = p->annotate.list[i].function;
+        if (f && is_annotated(p, f)) has[f] = 1;
+    }
+    for (uint32_t f = 1; f <= count; f++) {
+        if (!has[f]) continue;
+        if (shown++) putchar('\n');
+        annotate_function(p, f, &sources);
+    }
+    sourcefile_free(sources);
+    free(has);
+    return !session_chosen(&p->session, "--annotate", &p->annotated);
+}
+
+/* All that ran often enough, or those that went both ways. */
+static void print_branches(ptprof *p)
+{
+    size_t count, same = 0;
+    uint32_t *const order = annotate_order(&p->annotate, 0, &count);
+    uint64_t all = 0;
+    char taken[16];
+    if (!order) out_of_memory(p);
+    for (size_t i = 0; i < count; i++) {
+        const annotate_one *const one = &p->annotate.list[order[i]];
+        all += one->executed;
+        same += annotate_rarer(one) == 0;
+    }
+    printf("%zu branch%s, %zu of them always went one way\n", count,
+           count == 1 ? "" : "es", same);
+    puts("     count  taken      rarer  branch");
+    for (size_t i = 0; i < count; i++) {
+        const annotate_one *const one = &p->annotate.list[order[i]];
+        const line *const l = one->row ? &p->lines[one->row - 1] : NULL;
+        if (one->executed < all / 1000 * p->opt.min + all % 1000 * p->opt.min / 1000)
+            continue;
+        put_taken(taken, one);
+        printf("%10" PRIu64 " %6s %10" PRIu64 "  ", one->executed, taken,
+               annotate_rarer(one));
+        print_place(p, one);
+        if (l && l->source) {
+            fputs(" (", stdout);
+            print_name(names_text(&p->names, l->source), 0);
+            printf(":%" PRIu32 ")", l->number);
+        }
+        putchar('\n');
+    }
+    free(order);
+}
+
+/* ---- --top ---- */
 
 /* What top.h shows, as --flat, --callers and --lines do. */
 typedef struct viewer {
     writer order;      /* of lines */
     char heads[TOP_PANES][SYMBOL];
-    source_file *sources;
+    sourcefile *sources;
 } viewer;
 
 static top_row *add_row(viewer *v, top_list *list, const char *name)
@@ -2717,54 +2907,18 @@ static void show_functions(viewer *v, unsigned pane, uint32_t function,
     free(entries);
 }
 
-/* The lines of a source file; none if it is not there. */
-static const source_file *source_of(viewer *v, uint32_t name)
-{
-    ptprof *const p = v->order.in;
-    source_file *f = v->sources;
-    uint64_t size = 0;
-    size_t used = 0, n = 0;
-    int fd;
-    while (f && f->name != name) f = f->next;
-    if (f) return f;
-    f = (source_file *) calloc(1, sizeof *f);
-    if (!f) out_of_memory(p);
-    f->name = name;
-    f->next = v->sources;
-    v->sources = f;
-    fd = below_open("/", names_text(&p->names, name), &size);
-    if (fd < 0) return f;
-    if (size > 1u << 24) size = 1u << 24;
-    f->text = (char *) malloc((size_t) size + 1);
-    if (!f->text) out_of_memory(p);
-    while (used < size) {
-        const ssize_t got = read(fd, f->text + used, (size_t) size - used);
-        if (got <= 0) break;
-        used += (size_t) got;
-    }
-    close(fd);
-    f->text[used] = 0;
-    for (size_t at = 0; at < used; at++) n += f->text[at] == '\n';
-    f->lines = (char **) malloc((n + 1) * sizeof *f->lines);
-    if (!f->lines) out_of_memory(p);
-    for (size_t at = 0; at < used; at++) {
-        f->lines[f->count++] = f->text + at;
-        while (at < used && f->text[at] != '\n') at++;
-        f->text[at] = 0;
-    }
-    return f;
-}
-
 /* Lines of one source file, `count` of them, with those between them. */
 static void show_file(viewer *v, const uint32_t *order, size_t count,
                       top_list *list)
 {
     ptprof *const p = v->order.in;
     const uint64_t all = total_of(p, &p->tree.list[CALLTREE_ROOT]);
-    const source_file *const file = source_of(v, p->lines[order[0]].source);
+    const sourcefile *const file = sourcefile_get(
+        &v->sources, names_text(&p->names, p->lines[order[0]].source));
     const uint32_t first = p->lines[order[0]].number;
     const uint32_t last = p->lines[order[count - 1]].number;
     uint64_t number = first > 3 ? first - 3 : 1;
+    if (!file) out_of_memory(p);
     for (size_t i = 0; number <= last; number++) {
         const int is_there = number <= file->count;
         uint64_t cost = 0;
@@ -2838,12 +2992,7 @@ static int show_top(ptprof *p)
     why = top_run(&config);
     if (why) fprintf(stderr, "%s: --top: %s.\n", p->args->program, why);
     free(v->order.lines);
-    for (source_file *f = v->sources, *next; f; f = next) {
-        next = f->next;
-        free(f->lines);
-        free(f->text);
-        free(f);
-    }
+    sourcefile_free(v->sources);
     free(v);
     return why != NULL;
 }
@@ -3150,11 +3299,12 @@ static int parse_text(tool_args *args, options *o, const char *word)
                                         "--chrome", "--perfetto",
                                         "--speedscope", "--by", "--before",
                                         "--callers", "--dso", "--diff",
-                                        "--html", "--core"};
+                                        "--html", "--core",
+                                        "--annotate"};
     const char *value;
     unsigned i = 0;
-    while (i < 12 && strcmp(word, words[i]) != 0) i++;
-    if (i == 12) return parse_export(args, o, word);
+    while (i < 13 && strcmp(word, words[i]) != 0) i++;
+    if (i == 13) return parse_export(args, o, word);
     value = tool_argument(args, word);
     if (!value) return args->wrong;
     if (i == 5) return parse_by(args, o, value);
@@ -3166,6 +3316,7 @@ static int parse_text(tool_args *args, options *o, const char *word)
     if (i == 9) o->diff = value;
     if (i == 10) o->html = value;
     if (i == 11) o->core = value;
+    if (i == 12) o->annotate = value;
     if (i < 2 || i >= 7) return -1;
     if (o->timeline) {
         fprintf(stderr, "%s: more than one timeline.\n", args->program);
@@ -3232,6 +3383,8 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->on_cpu = 1;
     } else if (strcmp(word, "--ipc") == 0) {
         o->ipc = 1;
+    } else if (strcmp(word, "--branches") == 0) {
+        o->branches = 1;
     } else if (strcmp(word, "--hot") == 0) {
         o->hot = 1;
     } else if (strcmp(word, "--last") == 0) {
@@ -3325,6 +3478,8 @@ static int show(ptprof *p)
     if (p->opt.callers) status |= print_callers(p);
     if (p->opt.waits) print_waits(p);
     if (p->opt.folded) print_folded(p);
+    if (p->opt.annotate) status |= print_annotated(p);
+    if (p->opt.branches) print_branches(p);
     if (p->opt.callgrind && write_callgrind(p))
         status = cannot_write(p, p->opt.callgrind);
     if (p->opt.top) status |= show_top(p);
@@ -3376,6 +3531,7 @@ static int run(ptprof *p)
     if (status) return status;
     p->wanted.pattern = p->opt.histogram;
     p->callees.pattern = p->opt.callers;
+    p->annotated.pattern = p->opt.annotate;
     if (p->page && open_json(p)) return OPTIONS_NOTHING;
     if (p->opt.timeline && timeline_open(&p->timeline, p->opt.format,
                                          p->opt.timeline, p->by_insn))
@@ -3428,6 +3584,8 @@ static void free_all(ptprof *p)
     calltree_free(&p->slowest);
     names_free(&p->names);
     corefile_free(&p->core);
+    annotate_free(&p->annotate);
+    free(p->annotated.states);
     free(p->wanted.states);
     free(p->callees.states);
     session_free(&p->session);
@@ -3449,7 +3607,7 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
     status = session_parse(args, &p->session, help, more_help, &p->opt.file);
     if (status >= 0) return status;
     p->opt.by_line = p->opt.lines || p->opt.callgrind || p->opt.top
-                 || p->opt.inlined;
+                 || p->opt.inlined || p->opt.annotate;
     if (p->opt.moment && !p->opt.by_line && !tool_missing(TOOL_LIBDW))
         p->opt.by_line = p->opt.spots = 1;
     config->insn = p->opt.by_line; /* a block may have many lines */
@@ -3457,12 +3615,14 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
         p->opt.has_exports |= p->opt.exports[i] != NULL;
     p->opt.views = p->opt.flat || p->opt.moment || p->opt.callers
                || p->opt.waits || p->opt.top || p->opt.folded || p->opt.lines || p->opt.histogram
-               || p->opt.last || p->opt.crash || p->opt.hot || p->opt.callgrind
+               || p->opt.last || p->opt.crash || p->opt.annotate
+               || p->opt.branches || p->opt.hot || p->opt.callgrind
                || p->opt.timeline || p->opt.diff || p->opt.html;
     if (!p->opt.views && !p->opt.has_exports) p->opt.tree = 1;
     p->opt.views |= p->opt.tree;
     if (p->opt.has_exports) config->flow = on_export_flow;
     if (p->opt.crash) config->flow = on_crash_flow;
+    if (p->opt.annotate || p->opt.branches) config->flow = on_annotate_flow;
     if (!p->opt.views || (p->opt.by == BY_INSN && !p->opt.ipc))
         config->date = NULL;
     return -1;
