@@ -122,8 +122,8 @@
  *              case of ipti_fields with a drawing of them; ipti_shape, if its
  *              first byte is not 02, or ipti_shape_ext, if its second byte has
  *              a field or its size varies; ipti_pkt_block, if it may stand in a
- *              block of PEBS items. [time]: IPTI_PKT_NEUTRAL, if it may come
- *              anywhere and ends no phase, IPTI_PKT_HEADER, if a PSB+ may have
+ *              block of PEBS items; IPTI_PKT_NEUTRAL, if it may come anywhere
+ *              and ends no phase. [time]: IPTI_PKT_HEADER, if a PSB+ may have
  *              it. [evt]: a case of ipti_evt_rest, or of ipti_evt_dispatch if
  *              it takes more than a record; ipti_evt_skd010, if it may come
  *              between an OVF and its IP. [strings]: a row of IPTI_PACKETS.
@@ -131,8 +131,7 @@
  *              compat/libipt/packet.c (NAMELESS, if libipt has it not). [cov]
  *              needs nothing: what it does not know, the walk decodes. Tests:
  *              pkt.c (a golden row, describe, fields, begins_ext), strings.c,
- *              a macro in build.h; in samples.h a word, its fields in
- *              sample_rare and a sample at the end of samples.
+ *              a macro in build.h, a sample at the end of samples.h's.
  *   An event   ipt.h: IPT_EVT_, of which there can be 31 with NONE, before STOP
  *              if a block ends at it (fuzz/fuzz.h: FUZZ_ENDS), else at the end,
  *              and its member of u. [evt]: the packet's case pushes a record,
@@ -1354,6 +1353,17 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
 
 #define IPTI_PKT(type) ((uint64_t) 1 << IPT_PKT_##type) /* in sets of types */
 
+/* Packets that are about time or nothing at all. */
+#define IPTI_PKT_NEUTRAL                                                 \
+    (IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA) | IPTI_PKT(MTC)       \
+     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(PWRX)    \
+     | IPTI_PKT(UNKNOWN) | IPTI_PKT(INVALID))
+
+/* Packets of branches, which come only while tracing is enabled. */
+#define IPTI_PKT_FLOW                                   \
+    (IPTI_PKT(TNT_8) | IPTI_PKT(TNT_64) | IPTI_PKT(TIP) \
+     | IPTI_PKT(TIP_PGD))
+
 /* Is the packet in a set of types? Its type is below IPT_PKT_COUNT. */
 static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
 {
@@ -1368,9 +1378,8 @@ static inline int ipti_pkt_in(uint64_t types, const ipt_packet *packet)
 static void ipti_pkt_block(ipt_cursor_ *cur, const ipt_packet *packet)
 {
     const uint64_t inside
-        = IPTI_PKT(BIP) | IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA)
-          | IPTI_PKT(MTC) | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT)
-          | IPTI_PKT(PWRE) | IPTI_PKT(PWRX) | IPTI_PKT(UNKNOWN);
+        = (IPTI_PKT_NEUTRAL | IPTI_PKT(BIP) | IPTI_PKT(PWRE))
+          & ~IPTI_PKT(INVALID);
 
     if (packet->type == IPT_PKT_BBP)
         cur->block = packet->u.bbp.sz ? 4 : 8;
@@ -2311,12 +2320,6 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset)
  *
  * Calibration and time share no state but fcr: either works alone.
  * ========================================================================== */
-
-/* Packets that are about time or nothing at all. */
-#define IPTI_PKT_NEUTRAL                                                 \
-    (IPTI_PKT(PAD) | IPTI_PKT(TSC) | IPTI_PKT(TMA) | IPTI_PKT(MTC)       \
-     | IPTI_PKT(CYC) | IPTI_PKT(CBR) | IPTI_PKT(MNT) | IPTI_PKT(PWRX)    \
-     | IPTI_PKT(UNKNOWN) | IPTI_PKT(INVALID))
 
 /* Packets that may stand between PSB and PSBEND; FUP does as well. */
 #define IPTI_PKT_HEADER                                        \
@@ -3645,8 +3648,7 @@ static int ipti_evt_lost(ipt_evt_state_ *evt, uint32_t errata,
 static void ipti_evt_bogus(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     const uint64_t off = IPTI_PKT(TIP_PGE) | IPTI_PKT(STOP);
-    const uint64_t on = IPTI_PKT(TNT_8) | IPTI_PKT(TNT_64) | IPTI_PKT(TIP)
-                        | IPTI_PKT(TIP_PGD) | IPTI_PKT(FUP) | IPTI_PKT(OVF)
+    const uint64_t on = IPTI_PKT_FLOW | IPTI_PKT(FUP) | IPTI_PKT(OVF)
                         | IPTI_PKT(PSBEND);
 
     if (ipti_pkt_in(off, packet))

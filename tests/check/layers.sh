@@ -161,7 +161,7 @@ expect_empty "sections with more lines of code than their budget" bad
 # A place is a function or an initialiser that has ten or more names of packets
 # and events, with or without the prefix; directives do not count. One that goes
 # lowers the limit, and a new one asks [strings]' lists instead.
-PLACES=12 PLACE_LINES=217
+PLACES=10 PLACE_LINES=206
 bare "$api" | grep -oE '^    IPT_(PKT|EVT)_[A-Z0-9_]+' |
     sed -E 's/ *IPT_(PKT|EVT)_//; /^(NONE|COUNT)$/d' | sort -u >named
 for f in "$api" "$impl" "$root"/fuzz/*.[ch] "$root/tests/samples.h"; do
