@@ -705,6 +705,12 @@ static void print_time(const ptprof *p, int width, uint64_t cost)
 
 /* ---- --last ---- */
 
+static void print_thread(const thread *t)
+{
+    print_name(*t->task->comm ? t->task->comm : "-", 0);
+    printf(" %" PRIu32, t->task->tid);
+}
+
 static void print_ring(const thread *t)
 {
     ptprof *const p = t->in;
@@ -724,7 +730,7 @@ static void print_ring(const thread *t)
 static void print_last(const thread *t, const char *what)
 {
     ptprof *const p = t->in;
-    printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
+    print_thread(t);
     if (what) {
         printf(", before %s at ", what);
         print_time(p, 0, cost_of(t));
@@ -792,7 +798,7 @@ static void show_at(thread *t, int ended)
     t->at_shown = 1;
     if (!t->depth) return;
     if (p->at_count++) putchar('\n');
-    printf("%s %" PRIu32, *t->task->comm ? t->task->comm : "-", t->task->tid);
+    print_thread(t);
     if (ended) {
         fputs(", nothing later than ", stdout);
         print_time(p, 0, ns);

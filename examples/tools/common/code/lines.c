@@ -237,8 +237,10 @@ int lines_find(lines *l, const files_file *file, uint64_t offset,
     memset(place, 0, sizeof *place);
     if (!line) return 0;
     place->file = dwarf_linesrc(line, NULL, NULL);
-    if (!place->file || dwarf_lineno(line, &place->line) || place->line <= 0)
+    if (!place->file || dwarf_lineno(line, &place->line) || place->line <= 0) {
+        memset(place, 0, sizeof *place); /* line 0 is none */
         return 0;
+    }
     place->function = function_at(unit, address);
     return 1;
 }
