@@ -171,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const threads_config config = {
         code, apply_one, flow, event, date, lost, progress, wanted, NULL, NULL,
-        &run_of, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0
+        &run_of, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL
     };
     threads_config own = config;
     threads t;
