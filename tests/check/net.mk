@@ -44,6 +44,6 @@ mutate:  ## Faults that tests notice; SECTIONS=..., COUNT=250 each (0: all)
 	    ONLY='$(ONLY)' LISTED=$(LISTED) sh $(CHECK_DIR)/mutate.sh $(SECTIONS)
 
 PROOFS = $(shell FULL=$(FULL) sh tests/proof/prove.sh --list)
-prove:  ## Let CBMC prove an eighth of tests/proof, by the commit; FULL=1: all
+prove:  ## Let CBMC prove a sixteenth of tests/proof, by the commit; FULL=1: all
 	@BUILD=$(BUILD) TEST_TIMEOUT=14400 sh $(CHECK_DIR)/run.sh \
 	    $(PROOFS:%='tests/proof/prove.sh %')
