@@ -8,8 +8,9 @@ build=$(cd "${BUILD:-build}" && pwd) || exit 2
 export HOME="$tmp"
 cd "$tmp" || exit 2
 CC=${CC:-cc}
-ulimit -c unlimited 2>/dev/null # a program that dies may leave a core file, ...
-# ... which AddressSanitizer would forbid all that a tool starts.
+# A program that dies may leave a core file. AddressSanitizer forbids that to the
+# programs that a tool starts, unless it is told otherwise.
+ulimit -c unlimited 2>/dev/null
 export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}disable_coredump=0"
 
 # record NAME OPTION...: compile NAME.c, and record it as NAME.data.

@@ -1,6 +1,6 @@
-/* dense.c: traces of one kind of packet and little else, as kernels, hypervisors
- * and clocks make them: what a mix of TNT and PAD says nothing of. There is no
- * code to them. */
+/* dense.c: traces that are dense in one kind of packet, as those of kernels,
+ * hypervisors and exact clocks are. A mix of TNT and PAD does not show how fast
+ * these packets are decoded. The traces have no code. */
 #include "load.h"
 #include <stdio.h>
 #include <stdlib.h>

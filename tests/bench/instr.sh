@@ -17,7 +17,7 @@
 # Loops and labels are not aligned: how many instructions that do nothing lie
 # before one depends on what else the program has.
 # Rows of dense streams say how many times as many instructions libipt takes, and
-# what they are to be where they are below that.
+# name the floor where that is below it.
 # "coverage, blocks", with the callback for new blocks, may take 5 percent more
 # than coverage.
 
@@ -72,8 +72,8 @@ made() {
     wait
 }
 
-# dense SIDE PROGRAM: streams of one kind of packet, and as many instructions of
-# the peers'. Both layers.
+# dense SIDE PROGRAM: packets and events of streams that are dense in one kind of
+# packet, and for each how many times as many instructions the peers take.
 dense() {
     for layer in packets events; do
         rm -f "$out/dense.$1".*

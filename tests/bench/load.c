@@ -121,8 +121,7 @@ static const char *load_runs(bench_case *c, const char *folders)
     return why;
 }
 
-/* A short trace over and over, without its code, so that what it takes to begin
- * is no matter. */
+/* A short trace, repeated without its code, so that start-up hardly counts. */
 static const char *load_again(bench_case *c, const char *folder)
 {
     const char *why = add_trace(c, folder);
