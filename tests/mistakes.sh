@@ -58,7 +58,7 @@ done <<'END'
 1|cannot be read; ptrecord -o|ptdemo none
 1|is a trace without records: ptflow --pt|ptflow trace.pt
 1|is a trace without records: .*ptprof --pt|ptprof trace.pt
-1|is a perf.data: ptflow, ptprof and ptsplit read it|ptcov q.data
+1|is a perf.data: ptflow, ptprof, ptcov and ptsplit read it|ptxed --pt q.data
 1|is a perf.data: ptflow, ptprof|ptparallel --pt q.data
 1|is compressed: gzip -d|ptflow trace.pt.gz
 1|is compressed: gzip -d|ptcov trace.pt.gz

@@ -5,6 +5,7 @@
 . "$(dirname "$0")/check/lib.sh"
 ptcov=$(cd "${BUILD:-build}" && pwd)/ptcov
 recording=$root/examples/recording
+CC=${CC:-cc}
 cd "$tmp" || exit 2
 
 # ok WHAT STATUS ARGUMENTS...: exit status of ptcov on the recording.
@@ -115,41 +116,43 @@ expect_empty "edges of guests" some
 ok "cr3" 1 --map "$recording" --edges some --cr3 1000
 expect_empty "edges under another CR3" some
 
-# drcov, as its readers have it: a block's address is that of its module's
-# start, plus 32 bits; what is shown is the file, from where that was loaded.
-# read_drcov FILE: lines ADDRESS OFFSET PATH, all in hex but the path.
+# drcov: a block's address is that of its module's start, plus 32 bits; what is
+# shown is the file, from where that was loaded.
+# read_drcov FILE: lines ADDRESS OFFSET SIZE PATH, all in hex but the path.
+$CC -std=c99 $WARN -O1 -o reader "$root/tests/mock/drcov.c" || exit 2
 read_drcov() {
-    blocks=$(sed -n 's/^BB Table: \([0-9]*\) bbs$/\1/p' "$1")
-    head -n "$(grep -an '^BB Table' "$1" | cut -d: -f1)" "$1" >head
-    [ $(($(wc -c <"$1") - $(wc -c <head))) -eq $((8 * blocks)) ] && pass ||
-        fail "size of the drcov file, $blocks blocks"
-    awk -F', ' '
-        NR == 1 && $0 != "DRCOV VERSION: 2" {print "version: " $0}
-        NR == 2 && !/^DRCOV FLAVOR: ./ {print "flavor: " $0}
-        NR == 3 && (!/^Module Table: version 2, count [0-9]+$/) {print}
-        NR == 3 {count = $2; sub(/count /, "", count)}
-        NR == 4 && $0 != "Columns: id, base, end, entry, " \
-            "checksum, timestamp, path" {print}
-        NR > 4 && !/^BB/ && ($1 != n++ || NF != 7) {print}
-        END {if (n != count) print n + 0 " of " count " modules"}' head >wrong
-    expect_empty "drcov: header" wrong
-    sed -n 's/^\([0-9]*\), \(0x[0-9a-f]*\), 0x.*, \(.*\)/\1 \2 \3/p' \
-        head >modules
-    tail -c +$(($(wc -c <head) + 1)) "$1" | od -An -v -tx2 -w8 |
-        while read -r low high _ id; do
-            # shellcheck disable=SC2046 # two words
-            set -- $((0x$high$low)) \
-                $(sed -n "s/^$((0x$id)) //p" modules)
-            printf '%x %x %s\n' $(($1 + $2)) "$1" "$3"
-        done | sort -u
+    if ./reader "$1" >read 2>why; then pass; else fail_with "drcov: $1" why; fi
+    sed 1d read | sort -u
 }
+# The reader takes the tables that others write: versions 2 to 5.
+for columns in "2: base, end, entry, path" \
+    "2: base, end, entry, checksum, timestamp, path" \
+    "3: containing_id, start, end, entry, checksum, timestamp, path" \
+    "4: containing_id, start, end, entry, offset, path" \
+    "5: containing_id, start, end, entry, offset, preferred_base, path"; do
+    {
+        printf 'DRCOV VERSION: 2\nDRCOV FLAVOR: drcov-64\n'
+        printf 'Module Table: version %s, count 1\n' "${columns%%:*}"
+        printf 'Columns: id,%s\n  0' "${columns#*:}"
+        echo "${columns#*: }" | sed 's/\(base\|start\),/0x7f0000001000,/
+            s/end,/0x7f0000003000,/; s/path$/\/bin\/a, b/
+            s/[a-z_]*_id,/0,/; s/[a-z_]\{4,\},/0x0,/g; s/^/, /'
+        printf 'BB Table: 1 bbs\n\020\020\0\0\005\0\0\0'
+    } >other
+    read_drcov other >got
+    echo '7f0000002010 1010 5 /bin/a, b' >want
+    same "a table of version $columns" want got
+done
+printf x >>other
+./reader other >got 2>why && fail "bytes after the blocks" || pass
+
 ok "drcov" 0 --map "$recording" --drcov cov
 read_drcov cov >shown
 cut -d' ' -f1 shown >starts
 sed 's/^0*//' ips | sort -u >executed
 comm -23 starts executed >wrong
 expect_empty "blocks begin where instructions are" wrong
-awk '$1 != "40" $2 || $3 != "program"' shown >wrong
+awk '$1 != "40" $2 || $4 != "program"' shown >wrong
 [ -s starts ] && expect_empty "offsets are the program's, from 400000" wrong
 
 # A module is a file, whatever its segments.
@@ -158,12 +161,88 @@ read_drcov cov >elf
 awk '{print $1, $2}' shown >want
 awk '{print $1, $2}' elf >got
 same "drcov: a folder's maps (<) and an ELF file (>)" want got
-[ "$(wc -l <modules)" -eq 1 ] && pass || fail_with "one module" modules
+grep -q '^1 blocks' read && pass || fail_with "one module" read
 ok "drcov of a part" 0 --raw "$recording/program:0x1000-0x2000:0x401000" \
     --drcov cov
 read_drcov cov >raw
 awk '{print $1, $2}' raw >got
 same "drcov: a folder's maps (<) and a part of a file (>)" want got
+
+# ---- a perf.data ----
+
+# Conditional branches led where the recorder's logs of all threads go on, as often.
+perf_data() {
+    for log in log/*.u64; do
+        od -An -v -tx8 -w8 "$log" | sed 's/^ *0*//' |
+            awk 'NR > 1 {print from "\t" $1} {from = $1}'
+    done | sort | uniq -c | awk '{print $2 "\t" $3 "\t" $1}' >pairs
+    objdump -d tree | sed -n 's/^ *\([0-9a-f]*\):\t[0-9a-f ]*\t\(notrack \)*\(bnd \)*j\([a-z]*\) .*/\1 \4/p' |
+        awk '$2 !~ /^mp/ {print $1}' >conditional
+    awk 'NR == FNR {is[$1] = 1; next} $1 in is' conditional pairs | sort >want
+    "$ptcov" --edges - --drcov cov perf.data 2>err | sort >got
+    same "edges of a perf.data (>), and of its logs (<)" want got
+    [ "$(wc -l <got)" -gt 300 ] && pass || fail "edges of a perf.data"
+    "$ptcov" -j 1 --indirect --edges - perf.data 2>err | sort >more
+    sort pairs | comm -13 - more >wrong
+    comm -23 got more >>wrong
+    expect_empty "indirect edges are in the logs" wrong
+    [ "$(wc -l <more)" -gt "$(wc -l <got)" ] && pass || fail "indirect edges"
+
+    # Code that was executed: all of it, and as the file has it.
+    read_drcov cov >blocks
+    cut -f 1,2 pairs | tr '\t' '\n' | sort -u >ran
+    sed 's/ .*//' blocks | sort -u | comm -23 - ran >wrong
+    expect_empty "blocks begin where instructions ran" wrong
+    while read -r at _ size _; do
+        echo "$((0x$at)) $((0x$size))"
+    done <blocks >bytes
+    while read -r at; do echo "$((0x$at))"; done <ran |
+        awk 'NR == FNR {for (i = 0; i < $2; i++) is[$1 + i] = 1; next}
+            !($1 in is) {print}' bytes - >wrong
+    expect_empty "instructions that ran and are in no block" wrong
+
+    # Each thread for itself, in all what the whole is; counters are those of edges.
+    for log in log/*.u64; do
+        "$ptcov" --tid "$(basename "$log" .u64)" --edges - perf.data 2>err
+    done | awk '{n[$1 "\t" $2] += $3} END {for (e in n) print e "\t" n[e]}' |
+        sort >parts
+    same "threads (>), and all (<)" got parts
+    "$ptcov" --bitmap one --bitmap-size 1 perf.data 2>err
+    sum=$(awk '{n += $3} END {print n % 256}' got)
+    [ "$(od -An -tu1 one | tr -d ' ')" = "$sum" ] && pass || fail "a counter"
+    for j in 1 2; do "$ptcov" -j $j --bitmap map.$j perf.data 2>err; done
+    same "counters with -j 1, and 2" map.1 map.2
+    "$ptcov" --tid 1 --edges none perf.data >out 2>err
+    [ $? -eq 1 ] && grep -q 'nothing in it is of this --tid' err && pass ||
+        fail_with "--tid 1" err
+    refuse 2 "--elf: not with a perf.data." --elf tree perf.data
+    refuse 2 "--cr3: not with a perf.data." --cr3 1000 perf.data
+}
+cat >tree.c <<'END'
+#include <pthread.h>
+static volatile unsigned sum;
+static void *steps(void *n)
+{
+    for (unsigned long i = (unsigned long) n; i > 1; i = i % 2 ? 3 * i + 1 : i / 2)
+        sum += 1;
+    return 0;
+}
+int main(void)
+{
+    pthread_t other;
+    pthread_create(&other, 0, steps, (void *) 27);
+    steps((void *) 97);
+    return pthread_join(other, 0) || sum == 0;
+}
+END
+$CC -O1 -w -static -pthread -o tree tree.c || exit 2
+alone "$(dirname "$ptcov")/ptrecord" --quiet -o log --perf-data perf.data \
+    --time cyc --cpus 2 -- ./tree >said 2>&1
+recorded=$?
+if [ $recorded -eq 0 ]; then perf_data
+elif no_ptrace said; then skip "a perf.data: no ptrace here"
+else fail_with "not recorded" said; fi
+rm -f perf.data
 
 # what is missing is reported
 ok "without code" 1

@@ -1,11 +1,16 @@
 /* ptcov: what code a trace covers.
  *
  *     ptcov [<options>] <ptfile>[:<from>[-<to>]]
+ *     ptcov [<options>] [<perf.data>]
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
 #include "common/code/code.h"
+#include "common/code/counts.h"
 #include "common/code/options.h"
+#include "common/flow/cover.h"
+#include <dirent.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,16 +19,14 @@
 
 static const char help[] =
     "usage: %s [<options>] <ptfile>[:<from>[-<to>]]\n"
+    "       ptcov [<options>] [<perf.data>]\n"
+    "\n"
+    "Writes what code a trace covers, or the threads of a perf.data: a file, or a\n"
+    "folder that has one.\n"
     "\n"
     "options:\n"
     "  --help|-h                 this text.\n"
     "  --version                 the version of this tool.\n"
-    "  --raw <file>[:<from>[-<to>]]:<base>\n"
-    "                            code from a flat file.\n"
-    "  --elf <file>[:<base>]     code from an ELF file.\n"
-    "  --map <folder>            code from a folder with an image.map.\n"
-    "  --pages <prefix>          code from libxdc's page cache: <prefix>.addr\n"
-    "                            and <prefix>.dump.\n"
     "  --bitmap <file>           write counters, as libxdc has them.\n"
     "  --bitmap-size <n>         that many; default: 65536.\n"
     "  --saturate                they stop at 255; default: they wrap.\n"
@@ -31,20 +34,33 @@ static const char help[] =
     "  --edges <file>            write edges: from, to (hex), how often.\n"
     "  --drcov <file>            write blocks as DynamoRIO's drcov does, for\n"
     "                            Lighthouse and the like.\n"
-    "  --no-retcomp              returns were not compressed.\n"
     "  --filter <first>-<last>   edges of branches there and blocks that begin\n"
     "                            there only; up to four.\n"
     "  --root                    only VMX root operation.\n"
     "  --non-root                only guests.\n"
+    "  --strict                  status 1 if anything is lost.\n"
+    "\n"
+    "of a trace:\n"
+    "  --raw <file>[:<from>[-<to>]]:<base>\n"
+    "                            code from a flat file.\n"
+    "  --elf <file>[:<base>]     code from an ELF file.\n"
+    "  --pages <prefix>          code from libxdc's page cache: <prefix>.addr\n"
+    "                            and <prefix>.dump. --map has code, too.\n"
+    "  --no-retcomp              returns were not compressed.\n"
     "  --cr3 <hex>               only where CR3 is that.\n"
     "  --memo <KiB>              memory for the memo; default: 1024.\n"
     "  --stat                    say what the memo knew, on standard error.\n"
     "                            --edges and --drcov do without it.\n"
-    "  --strict                  status 1 if anything is lost.\n"
     "\n"
-    "A <file> may be - for the standard input or output. What one that is\n"
-    "written was before is kept as <file>.old. What was decoded, and what is\n"
-    "lost, is said on standard error, in one line.\n"
+    "of a perf.data:\n"
+    "  -j <n>                    decode with n processors; default: all, but 8 at\n"
+    "                            most.\n";
+
+static const char more_help[] =
+    "\n"
+    "A <file> may be - for the standard output, a <ptfile> for the standard input.\n"
+    "What a file that is written was before is kept as <file>.old. What was\n"
+    "decoded, and what is lost, is said on standard error.\n"
     "\n"
     "Example: ptcov --elf program --bitmap - trace.pt >bitmap\n";
 
@@ -62,11 +78,20 @@ typedef struct modules {
     size_t count;
 } modules;
 
+/* An option that adds code. */
+typedef struct code_option {
+    const char *word;
+    const char *text;
+} code_option;
+
 typedef struct options {
+    cover cover; /* of a perf.data */
     const char *bitmap;
     const char *edges;
     const char *drcov;
     image code;
+    code_option codes[64];
+    size_t code_count;
     modules files; /* that folders of --map name */
     uint64_t bitmap_size;
     uint64_t memo; /* KiB */
@@ -79,97 +104,29 @@ typedef struct options {
     unsigned filters;
 } options;
 
-/* ---- sets that count ---- */
-
-typedef struct entry {
-    uint64_t a;
-    uint64_t b;
-    uint64_t count; /* 0: free */
-} entry;
-
-typedef struct table {
-    entry *entries;
-    size_t slots; /* a power of two */
-    size_t used;
-    int failed; /* no memory */
-} table;
+/* ---- a bare trace ---- */
 
 typedef struct coverage {
-    table edges;
-    table blocks;
+    counts edges;
+    counts blocks;
     const ipt_filter *filter; /* NULL: blocks everywhere count */
 } coverage;
-
-static entry *table_find(const table *t, uint64_t a, uint64_t b)
-{
-    uint64_t hash = (a * 0x9e3779b97f4a7c15u ^ b) * 0xd6e8feb86659fd93u;
-    size_t i = (size_t) (hash >> 32) & (t->slots - 1);
-    while (t->entries[i].count
-           && (t->entries[i].a != a || t->entries[i].b != b))
-        i = (i + 1) & (t->slots - 1);
-    return &t->entries[i];
-}
-
-static int table_grow(table *t)
-{
-    table bigger = {NULL, t->slots ? 2 * t->slots : 4096, t->used, 0};
-    bigger.entries = (entry *) calloc(bigger.slots, sizeof(entry));
-    if (!bigger.entries) {
-        t->failed = 1;
-        return 0;
-    }
-    for (size_t i = 0; i < t->slots; i++)
-        if (t->entries[i].count)
-            *table_find(&bigger, t->entries[i].a, t->entries[i].b)
-                = t->entries[i];
-    free(t->entries);
-    *t = bigger;
-    return 1;
-}
-
-static void table_add(table *t, uint64_t a, uint64_t b)
-{
-    entry *e;
-    if (2 * t->used >= t->slots && !table_grow(t)) return;
-    e = table_find(t, a, b);
-    t->used += e->count == 0;
-    e->a = a;
-    e->b = b;
-    e->count++;
-}
-
-static int by_key(const void *x, const void *y)
-{
-    const entry *a = (const entry *) x;
-    const entry *b = (const entry *) y;
-    if (a->a != b->a) return a->a < b->a ? -1 : 1;
-    return a->b < b->b ? -1 : a->b > b->b;
-}
-
-/* Sort: the first t->used entries are all there are. */
-static void table_sort(table *t)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < t->slots; i++)
-        if (t->entries[i].count) t->entries[n++] = t->entries[i];
-    if (n) qsort(t->entries, n, sizeof(entry), by_key);
-}
 
 static void on_edge(uint64_t from, uint64_t to, uint8_t kind, void *context)
 {
     (void) kind;
-    table_add(&((coverage *) context)->edges, from, to);
+    counts_add(&((coverage *) context)->edges, from, to, 1);
 }
 
 static void on_block(uint64_t ip, uint32_t size, uint8_t mode, void *context)
 {
     coverage *const c = (coverage *) context;
-    int counts = !c->filter;
+    int is_in = !c->filter;
     (void) mode;
     for (unsigned i = 0; c->filter && i < IPT_FILTERS; i++)
-        counts |= c->filter[i].kind && ip >= c->filter[i].first
+        is_in |= c->filter[i].kind && ip >= c->filter[i].first
                && ip <= c->filter[i].last;
-    if (counts) table_add(&c->blocks, ip, size);
+    if (is_in) counts_add(&c->blocks, ip, size, 1);
 }
 
 /* ---- files to write ---- */
@@ -178,6 +135,12 @@ static int cannot_write(const tool_args *args, const char *name)
 {
     fprintf(stderr, "%s: cannot write %s: %s.\n", args->program, name,
             strerror(errno));
+    return 1;
+}
+
+static int no_memory(const tool_args *args)
+{
+    fprintf(stderr, "%s: not enough memory.\n", args->program);
     return 1;
 }
 
@@ -202,11 +165,11 @@ static int write_bitmap(const tool_args *args, const options *opt,
     return finish(args, opt->bitmap, f);
 }
 
-static int write_edges(const tool_args *args, const options *opt, table *t)
+static int write_edges(const tool_args *args, const options *opt, counts *t)
 {
     FILE *f = create(args, opt->edges);
     if (!f) return 1;
-    table_sort(t);
+    counts_sort(t);
     for (size_t i = 0; i < t->used; i++)
         fprintf(f, "%" PRIx64 "\t%" PRIx64 "\t%" PRIu64 "\n", t->entries[i].a,
                 t->entries[i].b, t->entries[i].count);
@@ -299,40 +262,69 @@ static int modules_add_image(modules *all, const image *im)
     return 0;
 }
 
-static int write_drcov(const tool_args *args, options *opt, image *im,
-                       table *t)
+/* The blocks are sorted; those of module UINT32_MAX are left out. */
+static int write_drcov(const tool_args *args, const options *opt,
+                       const cover_module *list, size_t count,
+                       const counts *blocks)
+{
+    size_t known = 0;
+    FILE *f;
+    if (count > 0xffff) {
+        fprintf(stderr, "%s: too many modules for drcov.\n", args->program);
+        return 1;
+    }
+    f = create(args, opt->drcov);
+    if (!f) return 1;
+    fprintf(f, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n"
+               "Module Table: version 2, count %zu\n"
+               "Columns: id, base, end, entry, checksum, timestamp, path\n",
+            count);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(f, "%zu, 0x%016" PRIx64 ", 0x%016" PRIx64 ", 0x0, 0x0, 0x0, ",
+                i, list[i].base, list[i].end);
+        tool_print(f, list[i].name);
+        fputc('\n', f);
+    }
+    for (size_t i = 0; i < blocks->used; i++)
+        known += COVER_MODULE(blocks->entries[i].b) != UINT32_MAX;
+    fprintf(f, "BB Table: %zu bbs\n", known);
+    for (size_t i = 0; i < blocks->used; i++) {
+        const counts_entry *const e = &blocks->entries[i];
+        const uint32_t n = COVER_MODULE(e->b);
+        const uint32_t size = COVER_SIZE(e->b);
+        if (n == UINT32_MAX) continue;
+        put(f, e->a - list[n].base, 4);
+        put(f, size < 0xffff ? size : 0xffff, 2);
+        put(f, n, 2);
+    }
+    return finish(args, opt->drcov, f);
+}
+
+/* Of a bare trace: which module each block is in. */
+static int write_bare_drcov(const tool_args *args, options *opt, image *im,
+                            counts *blocks)
 {
     const ipt_asid any = {IPT_ASID_UNKNOWN, IPT_ASID_UNKNOWN, 0};
-    modules *all = &opt->files;
-    FILE *f = NULL;
-    size_t known = 0, i;
-    int status = 1;
-    if (modules_add_image(all, im) || all->count > 0xffff)
-        fprintf(stderr, "%s: too many modules for drcov.\n", args->program);
-    else f = create(args, opt->drcov);
-    if (f) {
-        table_sort(t);
-        fprintf(f, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov\n"
-                   "Module Table: version 2, count %zu\n"
-                   "Columns: id, base, end, entry, checksum, timestamp, path\n",
-                all->count);
-        for (i = 0; i < all->count; i++)
-            fprintf(f, "%zu, 0x%016" PRIx64 ", 0x%016" PRIx64
-                       ", 0x0, 0x0, 0x0, %s\n",
-                    i, all->list[i].start, all->list[i].end, all->list[i].name);
-        for (i = 0; i < t->used; i++)
-            known += image_section_at(im, &any, t->entries[i].a) != 0;
-        fprintf(f, "BB Table: %zu bbs\n", known);
-        for (i = 0; i < t->used; i++) {
-            const module *m = modules_find(all, t->entries[i].a);
-            const uint64_t size = t->entries[i].b;
-            if (!m || !image_section_at(im, &any, t->entries[i].a)) continue;
-            put(f, t->entries[i].a - m->start, 4);
-            put(f, size < 0xffff ? size : 0xffff, 2);
-            put(f, (uint64_t) (m - all->list), 2);
-        }
-        status = finish(args, opt->drcov, f);
+    modules *const all = &opt->files;
+    cover_module *list;
+    int status;
+    counts_sort(blocks);
+    list = modules_add_image(all, im) ? NULL
+         : (cover_module *) calloc(all->count + 1, sizeof *list);
+    if (!list) return no_memory(args);
+    for (size_t i = 0; i < all->count; i++) {
+        list[i].name = all->list[i].name;
+        list[i].base = all->list[i].start;
+        list[i].end = all->list[i].end;
     }
+    for (size_t i = 0; i < blocks->used; i++) {
+        counts_entry *const e = &blocks->entries[i];
+        const module *const m = image_section_at(im, &any, e->a)
+                                  ? modules_find(all, e->a) : NULL;
+        e->b = COVER_BLOCK(m ? (uint32_t) (m - all->list) : UINT32_MAX, e->b);
+    }
+    status = write_drcov(args, opt, list, all->count, blocks);
+    free(list);
     return status;
 }
 
@@ -361,9 +353,9 @@ static void print_verdict(const tool_args *args, const ipt_cov_decoder *d,
 
 /* Is there an edge? That none was asked for has to be said. */
 static int covers(const tool_args *args, const options *opt,
-                  const uint8_t *map, const coverage *c)
+                  const uint8_t *map, size_t found)
 {
-    if (c->edges.used || c->blocks.used) return 1;
+    if (found) return 1;
     for (uint64_t i = 0; i < opt->bitmap_size; i++)
         if (map[i]) return 1;
     fprintf(stderr, "%s: no edge%s.\n", args->program,
@@ -383,7 +375,7 @@ static void print_stat(const tool_args *args, const ipt_cov_decoder *d,
             d->misses, memo->lost);
 }
 
-static int cover(const tool_args *args, options *opt, const tool_file *file)
+static int cover_bare(const tool_args *args, options *opt, const tool_file *file)
 {
     static ipt_cache_line code_lines[16384];
     static ipt_cov_decoder d;
@@ -396,18 +388,17 @@ static int cover(const tool_args *args, options *opt, const tool_file *file)
     ipt_cov_config cov;
     unsigned errors = 0;
     int status;
-    const size_t lines = opt->memo < MEMO_MAX
+    const size_t memo_count = opt->memo < MEMO_MAX
                              ? (size_t) opt->memo * LINES_PER_KIB
                              : (size_t) MEMO_MAX * LINES_PER_KIB;
     uint8_t *map = (uint8_t *) calloc((size_t) opt->bitmap_size, 1);
     ipt_cov_line *memo_lines
-        = (ipt_cov_line *) calloc(lines, sizeof(*memo_lines));
+        = (ipt_cov_line *) calloc(memo_count, sizeof(*memo_lines));
 
     if (!map || !memo_lines) {
-        fprintf(stderr, "%s: not enough memory.\n", args->program);
         free(map);
         free(memo_lines);
-        return 1;
+        return no_memory(args);
     }
     memset(&config, 0, sizeof config);
     memset(&cov, 0, sizeof cov);
@@ -424,7 +415,7 @@ static int cover(const tool_args *args, options *opt, const tool_file *file)
     cov.filter = c.filter = opt->filters ? opt->filter : NULL;
     cov.memo = &memo;
     (void) ipt_cache_init(&cache, code_lines, 16384);
-    (void) ipt_cov_memo_init(&memo, memo_lines, lines);
+    (void) ipt_cov_memo_init(&memo, memo_lines, memo_count);
     status = ipt_cov_init(&d, &config, &cov, &trace, &cache);
     while (status >= 0 && (status = ipt_cov_run(&d)) != IPT_END) {
         if (errors++ < 10)
@@ -435,15 +426,85 @@ static int cover(const tool_args *args, options *opt, const tool_file *file)
     }
     print_verdict(args, &d, file->size, errors);
     if (opt->stat) print_stat(args, &d, &memo, opt->memo);
-    status = (d.verdict && opt->strict) || !covers(args, opt, map, &c)
+    status = (d.verdict && opt->strict) || !covers(args, opt, map, c.edges.used + c.blocks.used)
           || c.edges.failed || c.blocks.failed;
     if (opt->bitmap) status |= write_bitmap(args, opt, map);
     if (opt->edges) status |= write_edges(args, opt, &c.edges);
-    if (opt->drcov) status |= write_drcov(args, opt, &opt->code, &c.blocks);
+    if (opt->drcov)
+        status |= write_bare_drcov(args, opt, &opt->code, &c.blocks);
     free(map);
     free(memo_lines);
-    free(c.edges.entries);
-    free(c.blocks.entries);
+    counts_free(&c.edges);
+    counts_free(&c.blocks);
+    return status;
+}
+
+/* ---- a perf.data ---- */
+
+/* What is the matter with these options; NULL: nothing. */
+static const char *bare_only(const options *opt)
+{
+    for (size_t i = 0; i < opt->code_count; i++)
+        if (strcmp(opt->codes[i].word, "--map") != 0) return opt->codes[i].word;
+    if (opt->config_flags & IPT_CONFIG_CR3_ONLY) return "--cr3";
+    if (opt->config_flags & IPT_CONFIG_NO_RETCOMP) return "--no-retcomp";
+    return opt->stat ? "--stat" : NULL;
+}
+
+/* The counter of an edge: see ipt_cov_config.bitmap. */
+static uint64_t mix(uint64_t v)
+{
+    return (v ^ v >> 31) * 0x7fb5d329728ea185u;
+}
+
+static uint32_t slot_of(const options *opt, uint64_t from, uint64_t to)
+{
+    return (uint32_t) (mix(to) ^ mix(from) >> 1) % (uint32_t) opt->bitmap_size;
+}
+
+static void count_edges(const options *opt, uint8_t *map, const counts *edges)
+{
+    const int saturates = (opt->flags & IPT_COV_SATURATE) != 0;
+    for (size_t i = 0; i < edges->slots; i++) {
+        const counts_entry *const e = &edges->entries[i];
+        uint8_t *const counter = &map[slot_of(opt, e->a, e->b)];
+        const uint64_t sum = *counter + e->count;
+        if (e->count) *counter = (uint8_t) (saturates && sum > 255 ? 255 : sum);
+    }
+}
+
+/* The threads of a perf.data: its exit status. */
+static int cover_perf(tool_args *args, options *opt, const char *name)
+{
+    cover *const c = &opt->cover;
+    uint8_t *map;
+    int status;
+    for (size_t i = 0; i < opt->code_count; i++) {
+        args->value = opt->codes[i].text;
+        status = session_follow(args, &c->session, opt->codes[i].word);
+        args->value = NULL;
+        if (status >= 0) return status;
+    }
+    c->filter = opt->filters ? opt->filter : NULL;
+    c->has_blocks = opt->drcov != NULL;
+    c->indirect = (opt->flags & IPT_COV_INDIRECT) != 0;
+    c->no_guests = (opt->config_flags & IPT_CONFIG_ROOT_ONLY) != 0;
+    c->only_guests = (opt->config_flags & IPT_CONFIG_NON_ROOT_ONLY) != 0;
+    status = cover_run(c, name);
+    if (c->failed || c->edges.failed || c->blocks.failed) return no_memory(args);
+    status = session_end(&c->session, status);
+    if (status) return status;
+    map = (uint8_t *) calloc((size_t) opt->bitmap_size, 1);
+    if (!map) return no_memory(args);
+    count_edges(opt, map, &c->edges);
+    status = !covers(args, opt, map, c->edges.used + c->blocks.used);
+    if (opt->bitmap) status |= write_bitmap(args, opt, map);
+    if (opt->edges) status |= write_edges(args, opt, &c->edges);
+    counts_sort(&c->blocks);
+    if (opt->drcov)
+        status |= write_drcov(args, opt, c->modules, c->module_count,
+                              &c->blocks);
+    free(map);
     return status;
 }
 
@@ -466,26 +527,46 @@ static int add_filter(tool_args *args, options *opt)
     return -1;
 }
 
-static int add_code(tool_args *args, options *opt, const char *word)
+/* The options that add code; NULL: it is none. */
+static const char *code_word(const char *word)
 {
-    const char *text = tool_argument(args, word);
-    image *const im = &opt->code;
-    const char *why = NULL;
-    int status = 0;
+    static const char *const words[] = {"--raw", "--elf", "--map", "--pages"};
+    for (unsigned i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strcmp(word, words[i]) == 0) return words[i];
+    return NULL;
+}
+
+/* What adds code to a bare trace is followed when it is known that this is one. */
+static int keep_code(tool_args *args, options *opt, const char *word)
+{
+    const size_t most = sizeof opt->codes / sizeof opt->codes[0];
+    const char *const text = tool_argument(args, word);
     if (!text) return args->wrong;
-    if (strcmp(word, "--raw") == 0)
-        status = code_add_raw(args, im, text);
-    else if (strcmp(word, "--elf") == 0)
-        status = code_add_elf(args, im, text, NULL);
-    else if (strcmp(word, "--map") == 0)
-        status = code_add_map(args, im, text)
-              || modules_add_maps(&opt->files, text);
-    else
-        why = image_add_pages(im, NULL, text);
+    if (opt->code_count == most) {
+        fprintf(stderr, "%s: %s: more than %zu of them.\n", args->program, word,
+                most);
+        return args->wrong;
+    }
+    opt->codes[opt->code_count].word = word;
+    opt->codes[opt->code_count++].text = text;
+    return -1;
+}
+
+static int add_code(const tool_args *args, options *opt, const char *word,
+                    const char *text)
+{
+    image *const im = &opt->code;
+    const char *why;
+    if (strcmp(word, "--raw") == 0) return code_add_raw(args, im, text);
+    if (strcmp(word, "--elf") == 0) return code_add_elf(args, im, text, NULL);
+    if (strcmp(word, "--map") == 0)
+        return code_add_map(args, im, text)
+            || modules_add_maps(&opt->files, text);
+    why = image_add_pages(im, NULL, text);
     if (why)
         fprintf(stderr, "%s: %s: failed to load '%s': %s.\n", args->program,
                 word, text, why);
-    return why ? 1 : status ? status : -1;
+    return why != NULL;
 }
 
 static int set_name(tool_args *args, const char *word, const char **name)
@@ -513,9 +594,8 @@ static int set_cr3(tool_args *args, options *opt)
 static int follow(tool_args *args, const char *word, void *context)
 {
     options *const opt = (options *) context;
-    if (strcmp(word, "--raw") == 0 || strcmp(word, "--elf") == 0
-        || strcmp(word, "--map") == 0 || strcmp(word, "--pages") == 0)
-        return add_code(args, opt, word);
+    const char *const code = code_word(word);
+    if (code) return keep_code(args, opt, code);
     if (strcmp(word, "--bitmap") == 0)
         return set_name(args, word, &opt->bitmap);
     if (strcmp(word, "--edges") == 0) return set_name(args, word, &opt->edges);
@@ -532,37 +612,74 @@ static int follow(tool_args *args, const char *word, void *context)
     } else if (strcmp(word, "--stat") == 0) {
         opt->stat = 1;
     } else if (strcmp(word, "--strict") == 0) {
-        opt->strict = 1;
+        opt->strict = opt->cover.session.strict = 1;
     } else if (strcmp(word, "--saturate") == 0) {
         opt->flags |= IPT_COV_SATURATE;
     } else if (strcmp(word, "--indirect") == 0) {
         opt->flags |= IPT_COV_INDIRECT;
     } else if (strcmp(word, "--no-retcomp") == 0) {
         opt->config_flags |= IPT_CONFIG_NO_RETCOMP;
+    } else if (strcmp(word, "-j") == 0) {
+        return set_size(args, word, &opt->cover.threads);
     } else {
-        return 0;
+        return session_follow(args, &opt->cover.session, word);
     }
     return -1;
 }
 
-int main(int argc, char **argv)
+/* A perf.data, or a folder that has one? */
+static int is_perf(const char *name)
 {
-    static const char *const texts[] = {help, CODE_FILES_HELP,
-                                        OPTIONS_STATUS_HELP, NULL};
-    tool_args args = tool_begin(argc, argv, "ptcov");
-    options opt;
+    char magic[8] = "";
+    DIR *const folder = opendir(name);
+    FILE *f;
+    size_t n;
+    if (folder) closedir(folder);
+    if (folder || !(f = fopen(name, "rb"))) return folder != NULL;
+    n = fread(magic, 1, sizeof magic, f);
+    fclose(f);
+    return n == sizeof magic && (memcmp(magic, "PERFILE2", n) == 0
+                                 || memcmp(magic, "2ELIFREP", n) == 0);
+}
+
+static int run(tool_args *args, options *opt)
+{
+    const char *name = *args->next;
     tool_file file;
     int status;
-    memset(&opt, 0, sizeof opt);
+    if (!name && is_perf("perf.data")) name = "perf.data";
+    if (name && !(*args->next && args->next[1]) && is_perf(name)) {
+        const char *const word = bare_only(opt);
+        if (!word) return cover_perf(args, opt, name);
+        fprintf(stderr, "%s: %s: not with a perf.data.\n", args->program, word);
+        return OPTIONS_WRONG;
+    }
+    for (size_t i = 0; i < opt->code_count; i++) {
+        status = add_code(args, opt, opt->codes[i].word, opt->codes[i].text);
+        if (status) return status;
+    }
     file.data = NULL;
+    status = options_trace(args, &file);
+    if (status < 0) status = cover_bare(args, opt, &file);
+    free(file.data);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const texts[] = {help, session_help, more_help, CODE_FILES_HELP,
+                                        OPTIONS_STATUS_HELP, NULL};
+    tool_args args = tool_begin(argc, argv, "ptcov");
+    static options opt;
+    int status;
     opt.bitmap_size = 65536;
     opt.memo = 1024;
+    cover_init(&opt.cover, &args);
     image_init(&opt.code);
     status = options_parse(&args, texts, 0, follow, &opt);
-    if (status < 0) status = options_trace(&args, &file);
-    if (status < 0) status = cover(&args, &opt, &file);
-    free(file.data);
+    if (status < 0) status = run(&args, &opt);
     image_free(&opt.code);
     modules_free(&opt.files);
+    cover_free(&opt.cover);
     return tool_end(&args, status);
 }

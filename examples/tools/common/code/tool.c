@@ -424,8 +424,8 @@ tool_kind tool_kind_of(const uint8_t *bytes, size_t size, const char **what)
         const char *magic;
         const char *what;
     } kinds[] = {
-        {"PERFILE2", "is a perf.data: ptflow, ptprof and ptsplit read it"},
-        {"2ELIFREP", "is a perf.data: ptflow, ptprof and ptsplit read it"},
+        {"PERFILE2", "is a perf.data: ptflow, ptprof, ptcov and ptsplit read it"},
+        {"2ELIFREP", "is a perf.data: ptflow, ptprof, ptcov and ptsplit read it"},
         {"\x1f\x8b", "is compressed: gzip -d makes it one to read"},
         {"\xfd" "7zXZ", "is compressed: xz -d makes it one to read"},
         {"\x28\xb5\x2f\xfd", "is compressed: zstd -d makes it one to read"},

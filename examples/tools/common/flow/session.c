@@ -116,8 +116,7 @@ static int use_debuginfod(const tool_args *args, session *s)
     return -1;
 }
 
-/* As spaces_option. */
-static int follow(tool_args *args, session *s, const char *word)
+int session_follow(tool_args *args, session *s, const char *word)
 {
     static const char *const names[] = {"--tid", "--pid", "--cpu", "--time",
                                         "--stack-before", "--comm"};
@@ -146,8 +145,7 @@ static int follow(tool_args *args, session *s, const char *word)
     if (strcmp(word, "--debuginfod") == 0) return use_debuginfod(args, s);
     while (i < 6 && strcmp(word, names[i]) != 0) i++;
     if (i == 6) {
-        int status = bare_option(args, &s->bare, word);
-        if (!status) status = guests_option(args, &s->guests, word);
+        const int status = guests_option(args, &s->guests, word);
         return status ? status : spaces_option(args, &s->spaces, word);
     }
     value = tool_argument(args, word);
@@ -162,7 +160,7 @@ static int follow(tool_args *args, session *s, const char *word)
     }
 }
 
-static const char session_help[] =
+const char session_help[] =
     "  --tid <n>,...             these threads only.\n"
     "  --pid <n>,...             these processes only.\n"
     "  --comm <name>             threads with this name only.\n"
@@ -181,19 +179,20 @@ static const char session_help[] =
     "                            K, M, G. Half of it is for records.\n"
     "  --quiet                   no progress, nothing about losses.\n"
     "  --strict                  status 1 if anything is lost.\n"
-    SPACES_HELP GUESTS_HELP BARE_HELP;
+    SPACES_HELP GUESTS_HELP;
 
 static int follow_option(tool_args *args, const char *word, void *context)
 {
     session *const s = (session *) context;
-    const int status = s->config->option(args, s, word);
-    return status ? status : follow(args, s, word);
+    int status = s->config->option(args, s, word);
+    if (!status) status = bare_option(args, &s->bare, word);
+    return status ? status : session_follow(args, s, word);
 }
 
 int session_parse(tool_args *args, session *s, const char *help,
                   const char *more, const char **name)
 {
-    const char *const texts[] = {help, session_help, more,
+    const char *const texts[] = {help, session_help, BARE_HELP, more,
                                  OPTIONS_FILES_HELP, OPTIONS_STATUS_HELP,
                                  NULL};
     const char *why = NULL;

@@ -156,6 +156,11 @@ void session_free(session *s);
 int session_parse(tool_args *args, session *s, const char *help,
                   const char *more, const char **name);
 
+/* For a tool with a command line of its own: the options of all sessions, for
+ * --help; and follow one of them, as spaces_option does. */
+extern const char session_help[];
+int session_follow(tool_args *args, session *s, const char *word);
+
 /* Read the records of a file. 0, or the exit status with a message. The config
  * may be changed before it. */
 int session_open(session *s, const char *name);

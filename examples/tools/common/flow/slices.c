@@ -75,13 +75,21 @@ static uint64_t hear(slices *s)
     return n;
 }
 
-int slices_write(slices *s, const char *bytes, size_t size)
+static void say_piece(slices *s, const void *bytes, uint64_t size)
+{
+    say(s, &size, sizeof size);
+    say(s, bytes, (size_t) size);
+}
+
+int slices_write(slices *s, const void *bytes, size_t size)
 {
     struct pollfd now = {s->from, POLLIN, 0};
     if (!s->may_write && size < KEPT && poll(&now, 1, 0) <= 0) return 0;
     if (!s->may_write) hear(s);
     s->may_write = 1;
-    if (put_all(STDOUT_FILENO, bytes, size))
+    if (s->config.take)
+        say_piece(s, bytes, size);
+    else if (put_all(STDOUT_FILENO, bytes, size))
         s->failed = 1;
     else
         s->written += size;
@@ -144,6 +152,7 @@ static void decode(slices *s, size_t slice)
     if (!s->may_write) hear(s);
     s->may_write = 1;
     s->config.end(s->config.context);
+    if (s->config.take) say_piece(s, NULL, 0);
     r.end = s->end;
     r.bytes = s->written;
     for (unsigned i = 0; i < THREADS_LOSSES; i++)
@@ -285,6 +294,20 @@ static int add_result(slices *s, const slices_process *from, result *r)
     return 0;
 }
 
+/* What the process whose turn it is writes. 0, or -1: it has ended. */
+static int take_pieces(slices *s, const slices_process *from)
+{
+    uint64_t size = s->config.take != NULL;
+    while (size) {
+        if (get_all(from->from, &size, sizeof size)) return -1;
+        if (size > s->room && !tool_grow(&s->piece, (size_t) size, 1)) return -1;
+        if (size > s->room) s->room = (size_t) size;
+        if (get_all(from->from, s->piece, (size_t) size)) return -1;
+        if (size) s->config.take(s->piece, (size_t) size, s->config.context);
+    }
+    return 0;
+}
+
 /* Slice after slice, each by the process that has it. 0: all are done; -1: not all
  * are; 1, with a message. */
 static int join(slices *s, unsigned count)
@@ -303,7 +326,8 @@ static int join(slices *s, unsigned count)
         slices_process *const p = &s->list[own];
         if (get_all(p->from, &begin, sizeof begin)) return has_ended(s, p);
         if (i > 1 && begin != end) return -1;
-        if (put_all(p->to, &i, sizeof i) || add_result(s, p, &r))
+        if (put_all(p->to, &i, sizeof i) || take_pieces(s, p)
+            || add_result(s, p, &r))
             return has_ended(s, p);
         if (r.failed) {
             fprintf(stderr, "%s: cannot write to standard output.\n",
@@ -335,6 +359,8 @@ int slices_run(slices *s)
     if (n == 0) return -1;
     how = join(s, n);
     stop(s, n, how != 0);
+    free(s->piece);
+    s->piece = NULL;
     if (how == 0) threads_finish(t);
     if (how >= 0) return how;
     *t = before;

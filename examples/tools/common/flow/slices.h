@@ -28,6 +28,9 @@ typedef struct slices_config {
     uint64_t (*state)(void *context);
     /* The slice is done: write what is kept, by slices_write. */
     void (*end)(void *context);
+    /* In the first process: what others have written, piece by piece, in order, in
+     * place of standard output. May be NULL. */
+    void (*take)(const void *bytes, size_t size, void *context);
     uint64_t *counts;   /* of the tool: what slices add to them is added up */
     size_t count;       /* at most SLICES_MAX */
     void *context;
@@ -46,7 +49,10 @@ struct slices {
     slices_process list[SLICES_MAX];
     unsigned processes; /* 0 or 1: there is nothing to be divided */
     uint64_t written;   /* bytes of output */
-    /* private; in another process: */
+    /* private */
+    char *piece;        /* that is taken */
+    size_t room;
+    /* in another process: */
     int from;
     int to;
     uint8_t is_process;
@@ -63,8 +69,8 @@ void slices_init(slices *s, const slices_config *config);
 /* Decode. The exit status; -1: not all, or nothing, was. */
 int slices_run(slices *s);
 
-/* In another process: write so much to standard output. 0: it is not its turn, and
- * there is room to keep more. */
-int slices_write(slices *s, const char *bytes, size_t size);
+/* In another process: write so much, for `take` or to standard output. 0: it is not
+ * its turn, and there is room to keep more. */
+int slices_write(slices *s, const void *bytes, size_t size);
 
 #endif /* SLICES_H */
