@@ -248,6 +248,116 @@ int main(void)
     return 0;
 }
 END
+# An end that is no crash, or of which it is not known: what is said of each thread.
+cat >ends.c <<'END'
+#include <pthread.h>
+#include <sys/syscall.h>
+static volatile long number = SYS_exit_group;
+static volatile int up;
+static void *spin(void *p)
+{
+    for (up = 1; ; up++)
+        ;
+    return p;
+}
+static int leave(int n)
+{
+    long result = SYS_exit_group;
+    if (n == 3)
+#ifdef COMPUTED
+        __asm__ volatile("syscall" : "=a"(result) : "a"(number), "D"(0)
+                         : "rcx", "r11", "memory");
+#else
+        __asm__ volatile("mov $231, %%eax; syscall" : "=a"(result) : "D"(0)
+                         : "rcx", "r11", "memory");
+#endif
+    return n;
+}
+int main(void)
+{
+    pthread_t t;
+    int sum = 0;
+#ifdef THREAD
+    pthread_create(&t, NULL, spin, NULL);
+    while (!up)
+        ;
+#endif
+    for (int i = 0; i < 5; i++)
+        sum += leave(i);
+    return sum;
+}
+END
+cat >killed.c <<'END'
+#include <signal.h>
+#include <unistd.h>
+static int hold(void)
+{
+    return pause();
+}
+int main(void)
+{
+    if (fork() == 0)
+        return kill(getppid(), SIGKILL);
+    return hold();
+}
+END
+if tail -n 1 "$build/flags" | grep -q -e -lZydis; then words=1; else words=; fi
+# ends NAME WANT OPTION...: what is said of the threads of program NAME.
+ends() {
+    name=$1 want=$2
+    shift 2
+    record "$name" "$@" || return
+    tool ptprof --quiet --before crash "$name.data" >got
+    [ "$(sed -n "s/^$name [0-9]* \([a-z].*\), at [0-9.]*\$/\1/p" got)" = "$want" ] &&
+        pass || fail_with "$name $*: how it ended" got
+}
+unknown='ended, how is not known'
+seems='died, it seems of a signal'
+ends ends "$([ $words ] || echo "$unknown")" -static
+ends ends "$unknown" -static -DCOMPUTED
+ends ends "$([ $words ] || printf '%s\n' "$unknown" "$unknown")" -static -DTHREAD
+ends ends "$unknown
+$unknown" -static -DTHREAD -DCOMPUTED
+[ ! $words ] || ends killed "$seems" -static
+# A recorder that stops says nothing of what becomes of them.
+"$build/ptrecord" --quiet --perf-data ends.data --max 5000 --time cyc -- ./ends \
+    >out 2>err
+tool ptprof --quiet --before crash ends.data >got
+grep -q '^ends [0-9]* was there when the recording ended' got && pass ||
+    fail_with "--max" got
+
+# What the trace's event says of a page fault, and the last PTWRITE: a ptwrite and a
+# load, of which the trace has PTW, EVD, CFE and FUP, as the manual has them.
+perl -e 'print pack "H*", "f30faee0" . "8b00"' >code
+perl -e 'print pack "H*", "0282" x 8 . "9901" . "0223" . "71001000000000" .
+    "02b2" . "2a00000000000000" . "7d001000000000" . "0253" . "00" .
+    "00d0ea0d00000000" . "0213010e" . "7d041000000000" . "01"' >trace
+# ... and a core file of a 32-bit program, that gdb reads as well.
+perl -e 'my ($status, $info) = ("\0" x 144, "\0" x 128);
+    substr($status, 24, 4) = pack "V", 1; # thread
+    substr($status, 120, 4) = pack "V", 0x8049000;
+    substr($info, 0, 16) = pack "V4", 11, 0, 1, 0xbadcafe0;
+    my $notes = join "", map {pack("V3", 5, length $_->[1], $_->[0]) .
+        "CORE\0\0\0\0" . $_->[1]} [1, $status], [0x53494749, $info];
+    print "\x7fELF\1\1\1" . "\0" x 9 . pack("v2V5v6", 4, 3, 1, 0, 52, 0, 0, 52, 32,
+        1, 0, 0, 0) . pack("V8", 4, 84, 0, 0, length $notes, 0, 0, 4) . $notes' >core32
+tool ptprof --quiet --before crash --core core32 --pt trace --raw code:1000 >got
+sed -n 's/^  a page fault, .* before \([0-9a-f]*\) .*/\1/p
+    s/^  address \([0-9a-f]*\), as the trace.s event says$/\1/p
+    s/^  PTWRITE wrote \([0-9a-f]*\) last, at \([0-9a-f]*\) .*/\1 \2/p' got >facts
+printf '1004\ndead000\n2a 1000\n' | cmp -s - facts && pass ||
+    fail_with "what the trace says" got
+have gdb gdb && {
+    sed -n 's/^trace 1 died of SIGSEGV (\([0-9]*\)), as the core.*/\1/p
+        s/^  address \([0-9a-f]*\), as the core file says/\1/p
+        s/.*file.s thread was elsewhere: at \([0-9a-f]*\)/\1/p' got >facts
+    gdb -nx -batch -ex 'set osabi GNU/Linux' -ex 'core-file core32' \
+        -ex 'p $_siginfo.si_signo' -ex 'p/x $_siginfo._sifields._sigfault.si_addr' \
+        -ex 'p/x $eip' 2>out </dev/null | sed -n 's/^[$][123] = \(0x\)\{0,1\}//p' >want
+    [ "$(wc -l <want)" -eq 3 ] && cmp -s facts want && pass ||
+        fail_with "a 32-bit core file" got
+}
+
 if have gdb gdb; then
     rm -f core*
     crash segv -static
@@ -281,14 +391,15 @@ if have gdb gdb; then
     [ $? -eq 1 ] && grep -q 'segv: not a core file[.]$' err && pass ||
         fail_with "no core file" err
     crash abrt -static
-    if tail -n 1 "$build/flags" | grep -q -e -lZydis; then call=' tgkill'; else call=; fi
+    if [ $words ]; then call=' tgkill' with='died with its process'
+    else call='' with=$unknown seems=$unknown; fi
     grep -q "^  the system call$call did not come back" first &&
-        grep -q '^abrt [0-9]* died with its process' got && pass ||
+        grep -q "^abrt [0-9]* $with" got && pass ||
         fail_with "abrt: what it says" got
     # All three threads, when one of them aborted.
     gdb -nx -batch -ex run -ex 'thread apply all bt' ./abrt >gdb 2>out </dev/null
     frames gdb abrt | sort >want
-    time=$(sed -n 's/.* died, it seems.*, at \([0-9.]*\)$/\1/p' got)
+    time=$(sed -n "s/.* $seems, at \([0-9.]*\)$/\1/p" got | head -n 1)
     tool ptprof --quiet --at "$time" abrt.data >at
     for view in got at; do
         frames $view abrt | sort >stack
@@ -383,6 +494,28 @@ END
         [ "$(tr '\n' ' ' <stack)" = "start fatal.c:4 main fatal.c:9 " ] && pass ||
         fail_with "a signal during exec" got
 
+    # ... for perf that is an exec: its COMM comes, and no flow of a new program.
+    perl -e 'local $/; open F, "<", $ARGV[0]; $_ = <F>;
+        my ($at, $size) = unpack "x40Q2", $_;
+        for (my $i = $at; $i < $at + $size;) {
+            my ($type, $misc, $n) = unpack "x${i}Vv2", $_;
+            $exit = substr $_, $exit_at = $i, $n if $type == 4;
+            $n += unpack "x${i}x8Q", $_ if $type == 71;
+            $i += $n;
+        }
+        my $who = substr($exit, 8, 4) . substr($exit, 16, 4);
+        my $comm = $who . "bad" . "\0" x 13 . substr $exit, 32;
+        substr($_, $exit_at, 0) = pack("Vv2", 3, 0x2000, 8 + length $comm) . $comm;
+        substr($_, 48, 8) = pack "Q", $size + 8 + length $comm;
+        substr($_, 72, 32) = "\0" x 32; # features are elsewhere now
+        print' fatal.data >exec.data
+    tool ptprof --quiet --before crash exec.data >got
+    frames got fatal >stack
+    head -n 1 got | grep -q 'died, it seems of a signal' &&
+        grep -q "^  an exec began, .* after $(last fatal.log)\$" got &&
+        [ "$(tr '\n' ' ' <stack)" = "start fatal.c:4 main fatal.c:9 " ] && pass ||
+        fail_with "an exec that began" got
+
     # A recording that ends while the program runs.
     "$build/ptrecord" --quiet --perf-data short.data -o short.log --max 5000 \
         --time cyc -- ./deep >out 2>err
@@ -393,6 +526,6 @@ END
         grep -q "^#0   $name\$" got && pass ||
         fail_with "short: ends at $ip in $name" got
 }
-rest 7 more_crashes
+rest 8 more_crashes
 
 report

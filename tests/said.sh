@@ -1,6 +1,6 @@
 #!/bin/sh
 # said.sh: ptflow --event prints what events say: PTWRITE, CBR, a PEBS record that
-# the processor wrote into the trace.
+# the processor wrote into the trace. Values on debug.md are those of libipt.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "${BUILD:-build}" && pwd) || exit 2
@@ -49,5 +49,62 @@ grep -qx '{"type":"event","kind":"ptwrite","values":"payload=2a size=8"}' got &&
 "$build/ptflow" --event --quiet --pt trace --raw code:1000 2>err >got
 [ "$(grep -c 'ptwrite *payload=2a size=8 *$' got)" -eq 1 ] && pass ||
     fail_with "the usual fields" got
+
+# ---- the trace of debug.md ----
+
+cat >events.c <<'END'
+#include <intel-pt.h>
+#include <stdio.h>
+static uint8_t trace[4096];
+static const char *word(const struct pt_event *e, unsigned long long *value)
+{
+    switch (e->type) {
+    case ptev_cbr: return *value = e->variant.cbr.ratio, "cbr ratio";
+    case ptev_async_paging:
+        return *value = e->variant.async_paging.cr3, "paging cr3";
+    case ptev_paging: return *value = e->variant.paging.cr3, "paging cr3";
+    case ptev_ptwrite:
+        return *value = e->variant.ptwrite.payload, "ptwrite payload";
+    default: return NULL;
+    }
+}
+int main(void)
+{
+    FILE *const f = fopen("trace", "rb");
+    struct pt_query_decoder *d;
+    struct pt_config config;
+    struct pt_event e;
+    uint64_t ip;
+    int status;
+    pt_config_init(&config);
+    config.begin = trace;
+    config.end = trace + fread(trace, 1, sizeof trace, f);
+    d = pt_qry_alloc_decoder(&config);
+    status = pt_qry_sync_forward(d, &ip);
+    while (status >= 0 && status & pts_event_pending) {
+        unsigned long long value, time;
+        status = pt_qry_event(d, &e, sizeof e);
+        if (status >= 0 && word(&e, &value)) {
+            pt_qry_time(d, &time, NULL, NULL);
+            printf("%llu.%09llu %s=%llx\n", time / 1000000000,
+                   time % 1000000000, word(&e, &value), value);
+        }
+    }
+    return 0;
+}
+END
+if tail -n 1 "$build/flags" | grep -q -e ' -lipt '; then
+    ln -s "$build" build
+    awk '/^## Values/ {on = 1} on && /^```sh/ {p = 1; next} p && /^```/ {exit} p' \
+        "$root/examples/tools/debug.md" >values
+    sh ./values 2>err | sed 's/ nr=0//; s/ size=8//' >got
+    ${CC:-cc} -w -o events events.c -lipt && ./events >want
+    [ "$(wc -l <want)" -eq 5 ] && cmp -s got want && pass || {
+        diff got want >bad
+        fail_with "values (<), and those of libipt (>)" bad
+    }
+else
+    skip "said: made without libipt"
+fi
 
 report

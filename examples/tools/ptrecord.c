@@ -1515,6 +1515,7 @@ static void stop_all(void)
     int status;
     pid_t got;
 
+    rec.machine.stopped = 1;
     kill_all();
     while (rec.task_count > 0 && (got = wait_for(-1, &status, 0)) > 0) {
         task *t = find_task(got);
@@ -1576,7 +1577,8 @@ static void replay(void)
     }
     rec.began = rec.shown = now();
     while ((t = machine_next(&rec.machine)) != NULL) {
-        if (rec.max && rec.machine.instructions >= rec.max)
+        rec.machine.stopped = rec.max && rec.machine.instructions >= rec.max;
+        if (rec.machine.stopped)
             qemu_end(&config, t);
         else
             qemu_step(&config, t);

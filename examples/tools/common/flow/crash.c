@@ -178,14 +178,20 @@ int crash_last(crash_end *c, const stack *s, session *of)
 
 /* ---- what became of it ---- */
 
-/* Did a thread of that process end all? */
-static int has_left(crash_end *const *list, size_t count, uint32_t pid)
+/* What ended a process. A process ends when a thread of it calls exit_group, or of
+ * a signal: if it is known of each thread that it did not call that, of a signal. */
+static crash_verdict end_of(crash_end *const *list, size_t count, uint32_t pid)
 {
-    for (size_t i = 0; i < count; i++)
-        if (list[i]->task->pid == pid
-            && call_kind(list[i]) == CALL_EXIT_GROUP)
-            return 1;
-    return 0;
+    crash_verdict end = CRASH_SEEMS;
+    for (size_t i = 0; i < count; i++) {
+        const crash_end *const c = list[i];
+        if (c->task->pid != pid) continue;
+        if (call_kind(c) == CALL_EXIT_GROUP) return CRASH_LEFT;
+        if (c->kind == CRASH_RUNS || c->kind == CRASH_LOST || c->kind == CRASH_OFF
+            || (c->kind == CRASH_SYSCALL && c->call < 0))
+            end = CRASH_UNKNOWN;
+    }
+    return end;
 }
 
 static crash_verdict judge(const crash_end *c, crash_end *const *list,
@@ -193,15 +199,12 @@ static crash_verdict judge(const crash_end *c, crash_end *const *list,
 {
     const corefile_one *const one = corefile_thread(core, c->task->tid);
     const unsigned kind = call_kind(c);
-    if (one && one->signal) return CRASH_SIGNAL;
-    if (one) return CRASH_WITH;
+    const crash_verdict end = end_of(list, count, c->task->pid);
+    if (one) return one->signal ? CRASH_SIGNAL : CRASH_WITH;
     if (kind == CALL_EXIT || kind == CALL_EXIT_GROUP) return CRASH_LEFT;
     if (!c->task->exited) return CRASH_THERE;
-    if (has_left(list, count, c->task->pid)) return CRASH_LEFT;
-    if (c->kind == CRASH_RUNS || c->kind == CRASH_LOST || c->kind == CRASH_OFF)
-        return CRASH_UNKNOWN;
-    return c->kind == CRASH_FAULT || c->kind == CRASH_EXEC || kind == CALL_KILLS
-               ? CRASH_SEEMS : CRASH_WITH;
+    if (end != CRASH_SEEMS) return end;
+    return c->kind == CRASH_SYSCALL && kind != CALL_KILLS ? CRASH_WITH : CRASH_SEEMS;
 }
 
 static int by_verdict(const void *a, const void *b)
@@ -217,7 +220,7 @@ void crash_judge(crash_end **list, size_t count, const corefile *core)
 {
     for (size_t i = 0; i < count; i++)
         list[i]->verdict = judge(list[i], list, count, core);
-    for (size_t i = 0; i < count; i++) { /* one of them died of something */
+    for (size_t i = 0; i < count; i++) { /* of a signal from elsewhere */
         int others = 0;
         for (size_t k = 0; k < count; k++)
             others |= list[k]->task->pid == list[i]->task->pid
@@ -306,7 +309,7 @@ static void print_verdict(const crash_end *c, const corefile_one *core)
         break;
     case CRASH_SEEMS: fputs("died, it seems of a signal", stdout); break;
     case CRASH_UNKNOWN:
-        fputs("ended after that, how is not known", stdout);
+        fputs("ended, how is not known", stdout);
         break;
     case CRASH_WITH: fputs("died with its process", stdout); break;
     case CRASH_THERE:
@@ -321,12 +324,13 @@ static void print_kind(const crash_end *c)
     const crash_call *const call = call_of(c);
     switch (c->kind) {
     case CRASH_FAULT:
-        if (c->has & CRASH_HAS_VECTOR)
-            printf("interrupt %u (14: a page fault), from which it did not come "
-                   "back, before", c->vector);
+        if (!(c->has & CRASH_HAS_VECTOR))
+            fputs("an exception or an interrupt", stdout);
+        else if (c->vector == 14)
+            fputs("a page fault", stdout);
         else
-            fputs("an exception or an interrupt, from which it did not come back, "
-                  "before", stdout);
+            printf("interrupt %u", c->vector);
+        fputs(", from which it did not come back, before", stdout);
         break;
     case CRASH_SYSCALL:
         fputs("the system call ", stdout);

@@ -11,10 +11,10 @@
  *     crash_print(ends[i], s, core);
  *     crash_free(&end);
  *
- * A trace says where flow ended, and nothing of signals: a thread that dies of one
- * is one whose flow ends in an exception or a system call from which it does not
- * come back, and that a record says has ended, while no thread of its process
- * called exit. What is inferred is said so. A core file says more.
+ * A trace says where flow ended, and nothing of signals. A thread seems to have died
+ * of one if a record says that it ended, and it is known of each thread of its
+ * process that it ended in an exception, an interrupt or a system call other than
+ * exit_group. A core file says more.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef CRASH_H
@@ -36,7 +36,7 @@ typedef enum crash_kind {
 typedef enum crash_verdict {
     CRASH_SIGNAL,   /* a core file says so */
     CRASH_SEEMS,    /* it seems to have died of a signal, */
-    CRASH_UNKNOWN,  /* its trace ends before it did */
+    CRASH_UNKNOWN,  /* it ended, how is not known */
     CRASH_WITH,     /* ... and this one because its process did */
     CRASH_THERE,    /* it was there when the recording ended */
     CRASH_LEFT      /* it ended by itself */

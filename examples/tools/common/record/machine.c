@@ -757,7 +757,7 @@ void machine_exit(machine *m, machine_thread *t)
     perfwrite_who who;
     size_t i;
 
-    if (m->config.out) {
+    if (m->config.out && !m->stopped) {
         who = who_now(m, t);
         perfwrite_exit(m->config.out, &who);
     }

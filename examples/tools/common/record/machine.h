@@ -119,6 +119,7 @@ typedef struct machine {
     uint64_t trace_bytes;  /* written */
     uint64_t newest;       /* time of a record, cycles */
     uint64_t round_at;     /* size of the file when the last round ended */
+    uint8_t stopped;       /* what becomes of threads is not recorded */
 } machine;
 
 /* An instruction. */
