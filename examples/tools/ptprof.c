@@ -455,7 +455,7 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
                  || p->opt.inlined || p->opt.annotate;
     if (p->opt.moment && !p->opt.by_line && !tool_missing(TOOL_LIBDW))
         p->opt.by_line = p->opt.spots = 1;
-    config->insn = p->opt.by_line; /* a block may have many lines */
+    config->insn = p->opt.by_line && !p->opt.spots; /* blocks may have many lines */
     for (unsigned i = 0; i < EXPORTS_KINDS; i++)
         p->opt.has_exports |= p->opt.exports[i] != NULL;
     p->opt.views = p->opt.flat || p->opt.moment || p->opt.callers

@@ -886,8 +886,8 @@ static void run_block(thread *t, const ipt_block *b)
     if (t->in->opt.callgrind) find_jump(t, b);
     if (t->in->opt.inlined) find_chain(t, b->ip);
     find_part(t, b->ip);
-    charge_run(&t->charge, b->count,
-               t->in->opt.by_line ? known_at(t, b->ip)->line : 0);
+    charge_run(&t->charge, b->count, !t->in->opt.by_line ? 0
+               : known_at(t, t->in->opt.spots ? b->end_ip : b->ip)->line);
     t->kind = b->kind;
 }
 
