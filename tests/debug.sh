@@ -48,8 +48,9 @@ static int odd(int n)
     half *= n;
     return n < 0 ? -n : n % 10;
 }
-int main(void)
+int main(int count, char **arguments)
 {
+    *(count > 1 ? (volatile int *) 0 : &count) = 1;
     return odd(add(3, "lines")) == 77;
 }
 END
@@ -163,15 +164,21 @@ awk 'NR > 2 {if (NR > 3 && $3 > rarer) print; rarer = $3; n++; same += $3 == 0}
     END {if (n != all || same != one) print n, same}' got >bad
 [ -s ran ] && cmp -s ran some && [ ! -s bad ] && pass || fail_with "--branches" got
 
-# Names with an escape in them, of a thread, too.
-LC_ALL=C perl -0777 -pe 's/(?<![\/.])lines\0/l\033nes\0/g' lines.data >hostile.data
-for view in "--annotate odd" "--branches --min 0" "--at 999999" \
+# Names with an escape in them: of a source file, of a thread, of a function that
+# dies.
+timeout 300 "$build/ptrecord" --quiet --perf-data hostile.data --time cyc \
+    -- ./lines die >out 2>err </dev/null
+LC_ALL=C perl -0777 -pi -e 's/(?<![\/.])lines\0/l\033nes\0/g' hostile.data
+name=$(printf 'm\033in')
+objcopy --redefine-sym main="$name" lines
+for view in "--annotate $name" "--branches --min 0" "--at 999999" \
     "--before crash --last 9"; do
     # shellcheck disable=SC2086 # words
-    timeout 300 "$build/ptprof" --quiet $view hostile.data 2>&1
-done >got
-LC_ALL=C grep -q "$(printf '\033')" got && fail_with "hostile names" got ||
-    { grep -q 'od.d' got && pass || fail_with "no hostile names" got; }
+    timeout 300 "$build/ptprof" --quiet $view hostile.data >got 2>&1
+    LC_ALL=C grep -q "$(printf '\033')" got && fail_with "hostile names: $view" got ||
+        { grep -q 'm[^a]*in' got && grep -q 'od[^d]*d ' got && pass ||
+            fail_with "$view: no hostile names" got; }
+done
 
 # ---- ptprof --before crash ----
 
