@@ -89,6 +89,7 @@
  *   first): instructions without it, as a multiple of those with it.
  *
  *   ipti_pkt_quick                   packets of the common kinds    1.9   2.4
+ *   ipti_pkt_plain                   packets, a trace of MNT        2.0
  *   ipti_evt_quick, _plain, _flow    events without the queue       2.6   4.0
  *   ipti_pkt_clock, ipti_evt_clock   events, a trace of MTC and CYC 2.8
  *   ipti_walk_flows, _whole, _leap,
@@ -120,8 +121,9 @@
  *              fields, its member of u. [pkt]: a row of IPTI_FORMS (its bytes
  *              and size), if it has one size, else a case of ipt_pkt_encode; a
  *              case of ipti_fields with a drawing of them; ipti_shape, if its
- *              first byte is not 02, or ipti_shape_ext, if its second byte has
- *              a field or its size varies; ipti_pkt_block, if it may stand in a
+ *              first byte is not 02, or IPTI_EXTS_1, if its second byte has a
+ *              field, or ipti_ext, if that is not xxxx001x; ipti_pkt_plain, if
+ *              it changes the cursor; ipti_pkt_block, if it may stand in a
  *              block of PEBS items; IPTI_PKT_NEUTRAL, if it may come anywhere
  *              and ends no phase. [time]: IPTI_PKT_HEADER, if a PSB+ may have
  *              it. [evt]: a case of ipti_evt_rest, or of ipti_evt_dispatch if
@@ -847,37 +849,36 @@ static inline void ipti_calls_back(ipt_calls_ *calls, ipt_calls_at_ at)
  * ========================================================================== */
 
 /* X(packet, first byte, second byte or 0, size) of all packets that have one
- * size. Those after 02 come first, because ipti_shape_ext searches them, and
- * among them the frequent ones. */
-#define IPTI_FORMS(X)           \
-    X(TNT_64, 0x02, 0xa3, 8)    \
-    X(PSB, 0x02, 0x82, 16)      \
-    X(PSBEND, 0x02, 0x23, 2)    \
-    X(CBR, 0x02, 0x03, 4)       \
-    X(PIP, 0x02, 0x43, 8)       \
-    X(VMCS, 0x02, 0xc8, 7)      \
-    X(TMA, 0x02, 0x73, 7)       \
-    X(OVF, 0x02, 0xf3, 2)       \
-    X(CFE, 0x02, 0x13, 4)       \
-    X(EVD, 0x02, 0x53, 11)      \
-    X(BBP, 0x02, 0x63, 3)       \
-    X(BEP, 0x02, 0x33, 2)       \
-    X(EXSTOP, 0x02, 0x62, 2)    \
-    X(MWAIT, 0x02, 0xc2, 10)    \
-    X(PWRE, 0x02, 0x22, 4)      \
-    X(PWRX, 0x02, 0xa2, 7)      \
-    X(MNT, 0x02, 0xc3, 11)      \
-    X(STOP, 0x02, 0x83, 2)      \
-    X(TSC, 0x19, 0, 8)          \
-    X(MTC, 0x59, 0, 2)          \
-    X(MODE_EXEC, 0x99, 0x00, 2) \
-    X(MODE_TSX, 0x99, 0x20, 2)
+ * size; each X has `more`, too. */
+#define IPTI_FORMS(X, more)           \
+    X(TNT_64, 0x02, 0xa3, 8, more)    \
+    X(PSB, 0x02, 0x82, 16, more)      \
+    X(PSBEND, 0x02, 0x23, 2, more)    \
+    X(CBR, 0x02, 0x03, 4, more)       \
+    X(PIP, 0x02, 0x43, 8, more)       \
+    X(VMCS, 0x02, 0xc8, 7, more)      \
+    X(TMA, 0x02, 0x73, 7, more)       \
+    X(OVF, 0x02, 0xf3, 2, more)       \
+    X(CFE, 0x02, 0x13, 4, more)       \
+    X(EVD, 0x02, 0x53, 11, more)      \
+    X(BBP, 0x02, 0x63, 3, more)       \
+    X(BEP, 0x02, 0x33, 2, more)       \
+    X(EXSTOP, 0x02, 0x62, 2, more)    \
+    X(MWAIT, 0x02, 0xc2, 10, more)    \
+    X(PWRE, 0x02, 0x22, 4, more)      \
+    X(PWRX, 0x02, 0xa2, 7, more)      \
+    X(MNT, 0x02, 0xc3, 11, more)      \
+    X(STOP, 0x02, 0x83, 2, more)      \
+    X(TSC, 0x19, 0, 8, more)          \
+    X(MTC, 0x59, 0, 2, more)          \
+    X(MODE_EXEC, 0x99, 0x00, 2, more) \
+    X(MODE_TSX, 0x99, 0x20, 2, more)
 
-#define IPTI_X(packet, first, second, size)      \
-    IPTI_FIRST_##packet = first,                 \
-    IPTI_SECOND_##packet = second,               \
+#define IPTI_X(packet, first, second, size, more) \
+    IPTI_FIRST_##packet = first,                  \
+    IPTI_SECOND_##packet = second,                \
     IPTI_SIZE_##packet = size,
-enum { IPTI_FORMS(IPTI_X) IPTI_FORMS_END };
+enum { IPTI_FORMS(IPTI_X, 0) IPTI_FORMS_END };
 #undef IPTI_X
 
 typedef struct ipti_form {
@@ -887,9 +888,9 @@ typedef struct ipti_form {
     uint8_t size;
 } ipti_form;
 
-#define IPTI_X(packet, first, second, size) \
+#define IPTI_X(packet, first, second, size, more) \
     {IPT_PKT_##packet, first, second, size},
-static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X)};
+static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X, 0)};
 #undef IPTI_X
 
 /* First bytes, and the mask under which they are one. */
@@ -978,36 +979,64 @@ static inline int ipti_is_psb(const uint8_t *p, size_t n)
     return IPT_MEMCMP(p, ipti_psb, n) == 0;
 }
 
-/* The packet after 02, by its second byte. */
+/* A shape: the type, and the size from bit IPTI_SHAPE_SIZE up. */
+#define IPTI_SHAPE_SIZE 8
+#define IPTI_SHAPE(type, size) ((type) | (size) << IPTI_SHAPE_SIZE)
+
+/* A table of shapes for the packets after 02, except VMCS: all have 001 in bits
+ * 3:1 of the second byte, whose other bits are the index. A PTW of a reserved
+ * size has size 0. */
+#define IPTI_HAS_IP(packet)          \
+    (IPT_PKT_##packet == IPT_PKT_BEP \
+     || IPT_PKT_##packet == IPT_PKT_EXSTOP ? IPTI_EXT_IP : 0)
+#define IPTI_X(packet, first, second, size, byte)                   \
+    | ((first) == IPTI_EXT                                          \
+               && (second) == ((byte) & ~(IPTI_HAS_IP(packet)))     \
+           ? IPTI_SHAPE(IPT_PKT_##packet, size)                     \
+           : 0)
+#define IPTI_PTW_SIZE(byte) ((byte) & 0x40 ? 0 : (byte) & 0x20 ? 10 : 6)
+#define IPTI_EXTS_1(byte)                                  \
+    (((byte) & IPTI_PTW_MASK) == IPTI_PTW                  \
+         ? IPTI_SHAPE(IPT_PKT_PTW, IPTI_PTW_SIZE(byte))    \
+         : 0 IPTI_FORMS(IPTI_X, byte))
+#define IPTI_EXTS_4(byte)                        \
+    IPTI_EXTS_1(byte), IPTI_EXTS_1((byte) + 16), \
+        IPTI_EXTS_1((byte) + 32), IPTI_EXTS_1((byte) + 48)
+#define IPTI_EXTS(byte)                          \
+    IPTI_EXTS_4(byte), IPTI_EXTS_4((byte) + 64), \
+        IPTI_EXTS_4((byte) + 128), IPTI_EXTS_4((byte) + 192)
+static const uint16_t ipti_exts[32] = {IPTI_EXTS(2), IPTI_EXTS(3)};
+#undef IPTI_X
+
+/* The shape of the packet after 02 by its second byte, 0 if there is none. */
+static IPTI_HOT unsigned ipti_ext(unsigned second)
+{
+    if ((second & 0x0e) == 2)
+        return ipti_exts[second >> 4 | (second & 1) << 4];
+    return second == IPTI_SECOND_VMCS
+               ? IPTI_SHAPE(IPT_PKT_VMCS, IPTI_SIZE_VMCS)
+               : 0;
+}
+
+/* The packet after 02. */
 static int ipti_shape_ext(const uint8_t *p, size_t n, uint8_t *type)
 {
-    const ipti_form *form = ipti_forms;
-    unsigned second;
+    unsigned shape;
 
     if (n < 2)
         return IPT_MORE;
-    second = p[1];
-    if ((second & IPTI_PTW_MASK) == IPTI_PTW) {
-        *type = IPT_PKT_PTW;
-        if (second & 0x40) /* plc 2 and 3 are reserved */
-            return IPT_ERR_PACKET;
-        return second & 0x20 ? 10 : 6;
-    }
-    if (second == (IPTI_SECOND_EXSTOP | IPTI_EXT_IP)
-        || second == (IPTI_SECOND_BEP | IPTI_EXT_IP))
-        second ^= IPTI_EXT_IP;
-    while (form->first == IPTI_EXT && form->second != second)
-        form++;
-    if (form->first != IPTI_EXT)
+    shape = ipti_ext(p[1]);
+    if (!shape)
         return IPT_ERR_OPCODE;
-    *type = form->type;
-    if (form->type == IPT_PKT_MNT && n > 2 && p[2] != IPTI_MNT_3RD)
+    *type = (uint8_t) shape;
+    if (*type == IPT_PKT_MNT && n > 2 && p[2] != IPTI_MNT_3RD)
         return IPT_ERR_OPCODE;
     /* what contradicts the pattern is an error as soon as it is seen */
-    if (form->type == IPT_PKT_PSB
-        && !ipti_is_psb(p, n < sizeof(ipti_psb) ? n : sizeof(ipti_psb)))
+    if (shape == IPTI_SHAPE(IPT_PKT_PTW, 0)
+        || (*type == IPT_PKT_PSB
+            && !ipti_is_psb(p, n < sizeof(ipti_psb) ? n : sizeof(ipti_psb))))
         return IPT_ERR_PACKET;
-    return form->size;
+    return (int) (shape >> IPTI_SHAPE_SIZE);
 }
 
 /* All packets except those of ipti_pkt_tnt and ipti_pkt_pad_ip, and BIP. */
@@ -1178,6 +1207,8 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
      *   2  |        88                      |
      *  3-10|        payload                 | */
     case IPT_PKT_MNT:
+        if (!to && p[2] != IPTI_MNT_3RD)
+            return 0;
         IPTI_FIELD(uint64_t, mnt.payload, 3, 0, 64, 0)
         break;
 
@@ -1295,8 +1326,8 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
 }
 #undef IPTI_FIELD
 
-/* Fill out->u. A function of its own, as compilers make less code of that. */
-static int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
+/* Fill out->u. */
+static IPTI_HOT int ipti_load(ipt_packet *out, const uint8_t *p, uint8_t type,
                      uint32_t size)
 {
     return ipti_fields(out, p, NULL, type, size);
@@ -1736,21 +1767,66 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
                                       uint32_t errata)
 {
-    const uint32_t size = p[0] & 4 ? 2 : 1;
+    const size_t first = p[0];
+    const uint32_t size = first & 4 ? 2 : 1;
 
-    if (p[0] == IPTI_FIRST_MTC) {
+    if ((first & IPTI_CYC_MASK) != IPTI_CYC) {
+        if (first != IPTI_FIRST_MTC)
+            return 0;
         out->type = IPT_PKT_MTC;
         out->u.mtc.ctc = p[1];
         return IPTI_SIZE_MTC;
     }
-    if ((p[0] & IPTI_CYC_MASK) != IPTI_CYC
-        || (size == 2 && (p[1] & 1 || errata & IPT_ERRATUM_SKD007)))
+    if (size == 2 && (p[1] & 1 || errata & IPT_ERRATUM_SKD007))
         return 0;
     out->type = IPT_PKT_CYC;
-    out->u.cyc.value = p[0] >> 3;
+    out->u.cyc.value = first >> 3;
     if (size == 2)
         out->u.cyc.value |= (uint64_t) (p[1] >> 1) << 5;
     return size;
+}
+
+/* Step over a packet of which type and payload are there already. */
+static IPTI_HOT void ipti_pkt_step(ipt_where *at, ipt_packet *out, uint64_t pos,
+                                   uint64_t size)
+{
+    out->offset = pos;
+    out->size = (uint32_t) size;
+    at->packet_offset = pos;
+    at->packet = out->type;
+    at->offset = pos + size;
+    at->release = pos + size - IPTI_SWALLOWED;
+}
+
+/* The shape of a packet that no function above reads; 0, or one without a size,
+ * if it is another. */
+static IPTI_HOT unsigned ipti_pkt_form(const uint8_t *p)
+{
+    if (p[0] == IPTI_EXT)
+        return ipti_ext(p[1]);
+    if (p[0] == IPTI_MODE && p[1] < IPTI_SECOND_MODE_TSX)
+        return IPTI_SHAPE(IPT_PKT_MODE_EXEC, IPTI_SIZE_MODE_EXEC);
+    return p[0] == IPTI_FIRST_TSC ? IPTI_SHAPE(IPT_PKT_TSC, IPTI_SIZE_TSC) : 0;
+}
+
+/* As ipti_pkt_parse, where `quick` holds, for a packet of such a shape that
+ * changes nothing of the cursor. Returns 0 if it is another: nothing but out->u
+ * has changed then. */
+static IPTI_HOT int ipti_pkt_plain(ipt_where *at, ipt_packet *out,
+                                   const uint8_t *p)
+{
+    const unsigned shape = ipti_pkt_form(p);
+    const uint8_t type = (uint8_t) shape;
+    const uint32_t size = shape >> IPTI_SHAPE_SIZE;
+
+    if (IPTI_UNLIKELY(size - 1 >= IPTI_SIZE_PSB - 1 || type == IPT_PKT_BBP
+                      || !ipti_load(out, p, type, size)))
+        return 0;
+    out->type = type;
+    if (type == IPT_PKT_OVF)
+        at->overflows++;
+    ipti_pkt_step(at, out, at->offset, size);
+    return 1;
 }
 
 /* Get to a packet where the cursor is at none: after a PSB, after a gap, or not
@@ -1854,12 +1930,17 @@ static IPTI_APART int ipti_pkt_read(ipt_cursor_ *cur, ipt_where *at,
 static IPTI_PART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
                                  ipt_packet *packet)
 {
+    const uint8_t *p;
     int status = IPT_OK;
 
-    if (IPTI_LIKELY(ipti_cur_quick(cur, at->offset)))
-        return ipti_pkt_parse(cur, at, packet, ipti_cur_at(cur, at->offset),
+    if (IPTI_LIKELY(ipti_cur_quick(cur, at->offset))) {
+        p = ipti_cur_at(cur, at->offset);
+        if (ipti_pkt_plain(at, packet, p))
+            return IPT_OK;
+        return ipti_pkt_parse(cur, at, packet, p,
                               cur->trace->seg[cur->seg].size
                                   - (size_t) (at->offset - cur->begin));
+    }
     if (cur->state != IPTI_CUR_SYNC)
         status = ipti_pkt_ready(cur, at, packet);
     if (status)
@@ -1867,33 +1948,18 @@ static IPTI_PART int ipti_pkt_any(ipt_cursor_ *cur, ipt_where *at,
     return ipti_pkt_read(cur, at, packet);
 }
 
-/* Step over a packet of which type and payload are there already. */
-static IPTI_HOT void ipti_pkt_step(ipt_where *at, ipt_packet *out, uint64_t pos,
-                                   uint64_t size)
-{
-    out->offset = pos;
-    out->size = (uint32_t) size;
-    at->packet_offset = pos;
-    at->packet = out->type;
-    at->offset = pos + size;
-    at->release = pos + size - IPTI_SWALLOWED;
-}
-
-/* As ipti_pkt_any for a packet of the common kinds where nothing else is to be
- * looked at. Returns 0 if it is not one of them: nothing has changed then. */
+/* As ipti_pkt_plain for a packet of the common kinds. */
 static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
-                                 ipt_packet *out)
+                                   ipt_packet *out, const uint8_t *p)
 {
     const uint64_t pos = at->offset;
-    const uint8_t *p;
     uint64_t size;
 
-    if (IPTI_UNLIKELY(!ipti_cur_quick(cur, pos)))
-        return 0;
-    p = ipti_cur_at(cur, pos);
-    size = ipti_pkt_tnt(out, p);
-    if (IPTI_UNLIKELY(!size))
-        size = ipti_pkt_pad_ip(out, p);
+    if (IPTI_LIKELY(ipti_pkt_tnt(out, p))) {
+        ipti_pkt_step(at, out, pos, 1);
+        return 1;
+    }
+    size = ipti_pkt_pad_ip(out, p);
     if (IPTI_UNLIKELY(!size))
         size = ipti_pkt_clock(out, p, cur->config->errata);
     if (size)
@@ -2080,12 +2146,26 @@ static IPTI_APART int ipti_pkt_slow(ipt_pkt_decoder *decoder,
                       ipti_pkt_any(&decoder->cur_, &decoder->at, packet));
 }
 
+/* Where `quick` holds, for what ipti_pkt_quick does not know. */
+static IPTI_APART int ipti_pkt_rare(ipt_pkt_decoder *decoder,
+                                    ipt_packet *packet, const uint8_t *p)
+{
+    if (ipti_pkt_plain(&decoder->at, packet, p))
+        return IPT_OK;
+    return ipti_pkt_slow(decoder, packet);
+}
+
 IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet)
 {
+    const uint8_t *p;
+
     if (IPTI_BAD_CALL(decoder, packet))
         return IPTI_CALL_ERROR(decoder);
-    if (IPTI_UNLIKELY(!ipti_pkt_quick(&decoder->cur_, &decoder->at, packet)))
+    if (IPTI_UNLIKELY(!ipti_cur_quick(&decoder->cur_, decoder->at.offset)))
         return ipti_pkt_slow(decoder, packet);
+    p = ipti_cur_at(&decoder->cur_, decoder->at.offset);
+    if (IPTI_UNLIKELY(!ipti_pkt_quick(&decoder->cur_, &decoder->at, packet, p)))
+        return ipti_pkt_rare(decoder, packet, p);
     return IPT_OK;
 }
 

@@ -886,17 +886,31 @@ void given_ipti_cur_quicken(ipt_cursor_ *c, const ipt_where *w)
     __CPROVER_assume(is_cursor());
 }
 
-int given_ipti_pkt_quick(const ipt_cursor_ *c, ipt_where *w, ipt_packet *out)
+/* Of a packet at p, if `quick` holds. */
+static int step_quick(ipt_where *w, ipt_packet *out, const uint8_t *p)
 {
-    CHECK(c == cur);
     CHECK(w == at);
     CHECK(is_cursor());
-    if (!ipti_cur_quick(c, w->offset) || nondet_u8())
-        return 0;
+    CHECK(ipti_cur_quick(cur, w->offset));
+    CHECK(__CPROVER_r_ok(p, IPTI_WINDOW));
     *out = nondet_packet();
+    if (nondet_u8())
+        return 0;
     decoder.at = nondet_where();
     __CPROVER_assume(claim_quick(out));
     return 1;
+}
+
+int given_ipti_pkt_quick(const ipt_cursor_ *c, ipt_where *w, ipt_packet *out,
+                         const uint8_t *p)
+{
+    CHECK(c == cur);
+    return step_quick(w, out, p);
+}
+
+int given_ipti_pkt_plain(ipt_where *w, ipt_packet *out, const uint8_t *p)
+{
+    return step_quick(w, out, p);
 }
 
 /* What the next packets need not look at. */
@@ -960,20 +974,40 @@ uint64_t given_ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
 }
 
 /* A packet where nothing else is to be looked at, such as other segments. */
+static void any_quick(void)
+{
+    any_sizes();
+    any_cursor();
+    __CPROVER_assume(trace.count <= 1);
+    __CPROVER_assume(ipti_cur_quick(cur, at->offset));
+}
+
 void prove_cursor_quick(void) /* unwind 5, given ipti_cur_at ipti_pkt_tnt
     ipti_pkt_pad_ip ipti_pkt_clock */
 {
     ipt_packet packet = nondet_packet();
     int done;
 
-    any_sizes();
-    any_cursor();
-    __CPROVER_assume(trace.count <= 1);
-    done = ipti_pkt_quick(cur, at, &packet);
+    any_quick();
+    done = ipti_pkt_quick(cur, at, &packet, ipti_cur_at(cur, at->offset));
     CHECK(is_cursor());
     CHECK(!done || is_packet_here(&packet));
     REACH(done && at->offset == begins[1]);
-    REACH(!done && ipti_cur_quick(cur, at->offset));
+    REACH(!done);
+}
+
+void prove_cursor_plain(void) /* unwind 11, given ipti_cur_at */
+{
+    ipt_packet packet = nondet_packet();
+    int done;
+
+    any_quick();
+    done = ipti_pkt_plain(at, &packet, ipti_cur_at(cur, at->offset));
+    CHECK(is_cursor());
+    CHECK(!done || is_packet_here(&packet));
+    REACH(done && packet.type == IPT_PKT_MNT);
+    REACH(done && packet.type == IPT_PKT_OVF);
+    REACH(!done);
 }
 
 /* Bytes to a packet, or to a part of one. */
@@ -1053,7 +1087,7 @@ int given_ipti_pkt_any(ipt_cursor_ *c, ipt_where *w, ipt_packet *out)
 
 /* Whichever of these ways is taken: as `quick` holds, ... */
 void prove_cursor_held(void) /* slow, unwind 5, given ipti_cur_at ipti_pkt_parse
-    ipti_pkt_read ipti_pkt_ready */
+    ipti_pkt_plain ipti_pkt_read ipti_pkt_ready */
 {
     ipt_packet packet;
     uint64_t before;
@@ -1070,7 +1104,7 @@ void prove_cursor_held(void) /* slow, unwind 5, given ipti_cur_at ipti_pkt_parse
 
 /* ... and as it does not. */
 void prove_cursor_any(void) /* unwind 5, given ipti_cur_at ipti_pkt_parse
-    ipti_pkt_read ipti_pkt_ready */
+    ipti_pkt_plain ipti_pkt_read ipti_pkt_ready */
 {
     ipt_packet packet;
     int status;
@@ -1086,7 +1120,8 @@ void prove_cursor_any(void) /* unwind 5, given ipti_cur_at ipti_pkt_parse
 }
 
 /* The next packet, in any state. */
-void prove_cursor_next(void) /* unwind 5, given ipti_pkt_quick ipti_pkt_any */
+void prove_cursor_next(void) /* unwind 5, given ipti_cur_at ipti_pkt_quick
+    ipti_pkt_plain ipti_pkt_any */
 {
     ipt_packet packet;
     int status;
