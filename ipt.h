@@ -59,25 +59,25 @@
  *   a trace        ipt_gen_*   the other direction: execution to trace
  *
  *   The first five have the same verbs: _init, _sync_forward, _sync_backward,
- *   _sync_set, _next. Only queries have no _next. Coverage takes a trace in one
- *   call. All six read an ipt_trace under an ipt_config. You feed hot traces.
+ *   _sync_set, _next. Queries have no _next. Coverage takes a whole trace. All
+ *   six read an ipt_trace under an ipt_config; [hot] takes blocks.
  *
  * CONTRACT
  *
  *   Memory.   You place every struct and array. There is nothing to free. A
- *             plain memcpy clones a decoder, and the clone has the same future.
- *             What _init is given, and what that points to, is borrowed: it
- *             stays in place while the decoder is used. Pieces: see ipt_trace.
- *   Fields    that end in an underscore are not yours. Each decoder begins with
- *             `ipt_where at`, which is: it says where it stands and why.
+ *             plain memcpy clones a decoder; the clone decodes as the original
+ *             would. _init borrows its arguments and all they point to: leave
+ *             them in place while the decoder is in use (pieces: ipt_trace).
+ *   Fields    that end in an underscore are private. Every decoder begins with
+ *             a public one, `ipt_where at`: where decoding stopped, and why.
  *   Zero      in a config field means the default.
  *   Trust.    Trace bytes, code bytes and what callbacks return are hostile:
  *             whatever they hold, you get a status, never undefined behaviour.
  *             Pointers and struct contents that you pass are trusted.
- *   Threads.  Nothing is global. One thread at a time uses a decoder, and one
- *             thread at a time uses a cache, a memo or a counter of fuel, with
- *             all decoders that share it. In parallel they may share a trace,
- *             and a config without fuel whose callbacks may run in parallel.
+ *   Threads.  Nothing is global. Only one thread at a time may use a decoder,
+ *             or any of the decoders that share a cache, memo or fuel counter.
+ *             Decoders in parallel threads may share a trace, and a config
+ *             without fuel whose callbacks may run in parallel.
  *   Bounds.   No recursion, no allocation, less than 1 KiB of stack (gcc -O2 or
  *             -Os on x86-64, without your callbacks). A loop over a _next that
  *             stops at errors ends on a finite trace; fuel bounds each call.
@@ -87,74 +87,74 @@
  * STATUS
  *
  *   Every function returns an int, except for texts and ipt_rtit_ctl_missing.
- *     >= 0         success: what the function says it writes was written. Bits:
- *                  IPT_EVENT_PENDING, IPT_IP_SUPPRESSED, IPT_LAST, and, after
- *                  the end of the trace, IPT_UNPROVEN
- *     -1 .. -15    a note: nothing is wrong and nothing was written. Call again
- *                  when what it names has changed; EVENT_FIRST: at once
- *     -16 .. -31   your call is at fault      -32 .. -63  the trace is
- *     -64 .. -95   the image or the code is   -127        we are: please report
- *   With a negative status no item is written. What was decoded before an error
- *   comes first. Errors of trace and code come again until a _sync or _resync.
- *   A new answer ends _IMAGE, _CALLBACK, _BAD_INSN; the rest ends _TRUNCATED.
+ *     >= 0         success: the results were written. Bits: IPT_EVENT_PENDING,
+ *                  IPT_IP_SUPPRESSED, IPT_LAST, IPT_UNPROVEN
+ *     -1 .. -15    a note: nothing is wrong, and no result was written. Call
+ *                  again once its cause is gone; after EVENT_FIRST, at once
+ *     -16 .. -31   an error of your call      -32 .. -63  of the trace
+ *     -64 .. -95   of the image or the code   -127        of ipt: please report
+ *   With a negative status no item is written. All items decoded before an
+ *   error are given before it. Errors of trace and code are repeated until a
+ *   _sync or _resync; IMAGE, CALLBACK and BAD_INSN only until your callback
+ *   answers differently, TRUNCATED until the missing bytes arrive.
  *
- *   Interrupts, mode changes, loss of trace and the like are events. Each is
- *   bound to a place between two instructions, and they come in order. As long
- *   as a status has IPT_EVENT_PENDING, ipt_insn_event (ipt_blk_event) gives one
- *   event a call. If you do not ask, you lose only them: flow follows anyway.
+ *   Interrupts, mode changes, loss of trace and the like are events, each bound
+ *   to a place between two instructions. They are given in order: as long as a
+ *   status has IPT_EVENT_PENDING, ipt_insn_event (ipt_blk_event) gives one. If
+ *   you do not fetch them, they are dropped; flow is the same.
  *
  * CODE
  *
- *   All traced code comes from config.read, and from nowhere else:
+ *   ipt reads traced code only through config.read:
  *
  *       int read(uint8_t *buffer, size_t size, const ipt_asid *asid,
  *                uint64_t ip, void *context);
  *
- *   1. It copies the bytes at the linear address ip (IPT_CONFIG_RELATIVE_IP has
- *      more on that). Any ip may come, in any order, canonical or not.
- *   2. It returns how many bytes it copied, 1 .. size: fewer than size only if
- *      the mapping ends there. size is at most 96, all in one 4 KiB page. It
- *      may also give all or nothing: if it gives nothing, it is asked for fewer
- *      bytes, down to one: at most 20 calls for an instruction of which a byte
- *      is missing.
- *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not there now. The
- *      decoder stops with IPT_NEED_PAGE, and at.missing and at.asid say what is
- *      missing. The next call asks again; nothing is repeated or lost. For
- *      errata BDM64 and SKD022 the decoder also looks at code that flow may not
- *      reach. It does not wait for that code: if missing, it is no code.
- *   4. It returns any other negative value for an error of yours: the decoder
- *      keeps it in at.image_error and returns IPT_ERR_IMAGE.
+ *   1. It copies the bytes at the linear address ip (or see
+ *      IPT_CONFIG_RELATIVE_IP). Expect any ip, in any order, canonical or not.
+ *   2. It returns the number of bytes that it copied, 1 .. size: fewer than
+ *      size only if the mapping ends there. size is at most 96, and the bytes
+ *      are all in one 4 KiB page. If it can only copy all or nothing, it
+ *      returns 0 for nothing, and is asked for fewer bytes: 20 calls at most.
+ *   3. It returns 0 or IPT_NEED_PAGE if the byte at ip is not available now.
+ *      The decoder stops with IPT_NEED_PAGE; at.missing and at.asid name the
+ *      missing byte. The next call asks again; nothing is repeated or lost. For
+ *      errata BDM64 and SKD022 the decoder also looks at, but never waits for,
+ *      code that flow may not reach.
+ *   4. It returns any other negative value for an error of its own: the decoder
+ *      keeps that value in at.image_error and returns IPT_ERR_IMAGE.
  *   5. It does not call into the same decoder or cache.
  *
  * TRACE
  *
- *   One ipt_trace holds what one logical processor (or thread) wrote. Its
- *   segments are the pieces of memory that the trace is in, oldest first.
+ *   One ipt_trace holds the trace of one logical processor (or thread). Its
+ *   segments are the pieces of memory that hold the trace, oldest first.
  *     perf      the AUX ring, as two segments; ptsplit cuts up a perf.data
  *     KVM       a perf event with exclude_host. kAFL and Nyx: the ToPA buffer
  *               of a vcpu, which is mapped, after each run
  *     Xen       vmtrace, a ring per vcpu: [position, size), then [0, position)
  *     own MSRs  ipt_segments_from_topa, ipt_config_from_msrs: examples/msr.c
- *   A ring that came round begins inside a packet: use _sync_forward.
+ *   A ring buffer that has wrapped starts inside a packet: use _sync_forward.
  *
  * IN PARALLEL
  *
- *   A trace can be cut at any PSB, which ipt_pkt_sync_forward finds, and its
+ *   A trace can be cut at any PSB (ipt_pkt_sync_forward finds them) and its
  *   parts decoded in parallel, each with a decoder and a cache of its own: no
  *   branch is in flight across a PSB, and a PSB empties the return stack. To
- *   join two parts, let B begin at the PSB by _sync_set, and let A, which comes
- *   from before it, go on past it. Find an event with IPT_EVENT_SEAM that both
- *   give, with one offset. Compare the first JCC, RET or indirect branch (kind)
- *   after it: if ip, mode, address space (at.asid before its _next) and
- *   IPT_FLOW_SPECULATIVE are the same in A and B, so is all that follows. Use A
- *   up to and with it, then B. If not, or if an error comes first, go on to the
- *   next such event. Before the join only A is right, for only A knows:
- *     - mode, address space and TSX state that the PSB+ does not repeat
- *     - whether tracing resumes where it was disabled, and the next
- *       instruction's IPT_FLOW_RESYNCED, _ASID and _STOPPED
- *     - PWRE and MWAIT events in progress: IPT_EVENT_SEAM is not set then
- *   Even after it time may differ (at.tsc, at.cbr, lost_mtc, lost_cyc), as may
- *   how long a cycle is, TICK events and inferred CFE events. See ptparallel.c.
+ *   join two parts, let decoder B start at the PSB by _sync_set, and let
+ *   decoder A, which started earlier, go on past that PSB. Find an event with
+ *   IPT_EVENT_SEAM that both give at the same offset. Compare the first JCC,
+ *   RET or indirect branch (insn.kind) that each gives after it. If ip, mode,
+ *   address space (at.asid before its _next) and IPT_FLOW_SPECULATIVE are
+ *   equal, so is all that follows: use A's items up to and including that
+ *   branch, then B's. If they differ, or if an error comes first, try the next
+ *   such event. Before the join only A's items are right: B does not know
+ *     - mode, address space and TSX state that the PSB+ does not repeat,
+ *     - whether tracing resumes where it was disabled, and therefore
+ *       IPT_FLOW_RESYNCED, _ASID and _STOPPED of the next instruction,
+ *     - PWRE and MWAIT events in progress; IPT_EVENT_SEAM is not set then.
+ *   Even after the join, these may differ: time (at.tsc, at.cbr, lost_mtc,
+ *   lost_cyc), TICK events and inferred CFE events. See ptparallel.c.
  *
  * References name sections of the Intel SDM, volume 3, chapter "Intel Processor
  * Trace", order number 325462-081. */
@@ -175,14 +175,16 @@ extern "C" {
 /* Macros, to be defined before ipt.h is included. None changes a struct.
  *
  *   IPT_IMPLEMENTATION  in one file: compile the bodies
- *   IPT_STATIC          only with it: all functions are static, for this file
- *                       alone, and the compiler drops what that does not call
+ *   IPT_STATIC          only with IPT_IMPLEMENTATION: all functions are static,
+ *                       and the compiler drops those that are not called
  *   IPT_API             linkage of the functions, if `extern` does not suit
  *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
- *                       in place of the compiler's own: all four or none, with
- *                       libc's arguments (EDK II's SetMem has another order)
- *   IPT_NO_STRINGS      leaves out the functions for texts
- *   IPT_NO_CLOCK        as if each config had IPT_CONFIG_NO_TIME: less code */
+ *                       replace the compiler's own: define all four or none.
+ *                       They take libc's arguments (EDK II's SetMem has another
+ *                       order)
+ *   IPT_NO_STRINGS      leaves out the functions that return or write texts
+ *   IPT_NO_CLOCK        saves the code for time: decodes as if each config had
+ *                       IPT_CONFIG_NO_TIME */
 #ifndef IPT_API
 #ifndef IPT_STATIC
 #define IPT_API extern
@@ -246,7 +248,7 @@ extern "C" {
       "synchronise to a PSB+ that holds a MODE.Exec")                         \
     X(IPT_ERR_RETCOMP, -42, "a return would take a TNT bit of 0",              \
       "check that the image holds the code that ran; then synchronise")       \
-    X(IPT_ERR_RETURN_LOST, -43, "a return goes to a call of before a loss",   \
+    X(IPT_ERR_RETURN_LOST, -43, "a return's call was before a loss of trace", \
       "resync: flow goes on at the next IP in the trace")                     \
     X(IPT_ERR_NO_TNT, -44, "where a branch went was not traced",              \
       "resync: flow goes on at the next IP in the trace")                     \
@@ -267,23 +269,22 @@ enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
 
 /* Bits of a non-negative status. */
 #define IPT_EVENT_PENDING 1 /* an _event call has an event to give */
-#define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item, or flow is
-                             * stepped over (IPT_CONFIG_ROOT_ONLY ...) */
+#define IPT_IP_SUPPRESSED 2 /* tracing is disabled after this item, or the flow
+                             * after it is skipped (IPT_CONFIG_ROOT_ONLY ...) */
 #define IPT_UNPROVEN 4      /* the trace no longer proves this item; its offset
                              * is that of the end of the trace */
-#define IPT_LAST 8          /* [blk] [insn]: the trace is closed, and proves no
-                             * item and has no event after this one. Not set
-                             * where flow is stepped over, or where packets are
-                             * left that lead no further; not always where only
-                             * events come that config.unwanted has; after an
-                             * event, or an item that waited for a _sync or
-                             * _resync, as far as fuel and code allow to look
-                             * ahead */
+#define IPT_LAST 8          /* [blk] [insn]: a hint. If it is set, the trace is
+                             * closed, and no proven item and no event follows.
+                             * It may be missing although nothing follows: in
+                             * skipped flow; if only unusable packets or events
+                             * of config.unwanted remain; after an event, or an
+                             * item that waited for a _sync or _resync, if fuel
+                             * or code did not last to look ahead */
 
 #ifndef IPT_NO_STRINGS
 
-/* Name, cause and remedy of a status, in English, never NULL. Non-negative ones
- * are "IPT_OK". */
+/* Name, cause and remedy of a status, in English, never NULL. The name of every
+ * non-negative status is "IPT_OK". */
 IPT_API const char *ipt_status_name(int status);
 IPT_API const char *ipt_status_cause(int status);
 IPT_API const char *ipt_status_remedy(int status);
@@ -293,7 +294,8 @@ IPT_API const char *ipt_status_remedy(int status);
 /* Which function returns which notes and faults (IPT_ and IPT_ERR_ left out).
  * X is any layer that has the function; + f: those of f as well. Not shown:
  * every function checks its arguments and its struct (ARG, STATE), and every
- * one that reads trace says GONE if you dropped what is not below at.release.
+ * function that reads trace returns GONE if you dropped bytes at or above
+ * at.release.
  *
  *   function                      notes                   faults
  *   ipt_X_init                                            CONFIG
@@ -330,17 +332,19 @@ IPT_API const char *ipt_status_remedy(int status);
  * [base]  trace, image and configuration
  * ========================================================================== */
 
-/* A piece of trace, as it lies in memory, in trace order: one for a plain
- * buffer, two for a ring, many for ToPA. Packets may straddle them.
+/* A piece of trace in memory. Pieces are in trace order: one for a plain
+ * buffer, two for a ring, many for ToPA. A packet may begin in one piece and
+ * end in another.
  *
  * A gap is a piece without bytes. It says that `size` bytes of trace were lost
  * between the pieces before and after it; if you do not know how many, any
- * number up to SIZE_MAX will do. They count in stream offsets, which saturate:
- * no gap leads beyond 2^63, and from there on each gap counts for one byte.
+ * number up to SIZE_MAX will do. Lost bytes count in stream offsets. Offsets
+ * saturate: no gap leads beyond 2^63, and from there on each gap counts for one
+ * byte.
  *
- * A gap, with the packet that it cuts if there is one, is one IPT_PKT_GAP and
- * one IPT_EVT_GAP. Decoding goes on by itself at the next PSB. Append a gap as
- * a whole: it does not grow. */
+ * A gap, together with the packet that it cuts off, is given as one IPT_PKT_GAP
+ * and one IPT_EVT_GAP. Decoding goes on by itself at the next PSB. Append a gap
+ * as a whole: it must not grow afterwards. */
 typedef struct ipt_segment {
     const uint8_t *data; /* NULL: a gap, if size is not 0 */
     size_t size;         /* bytes */
@@ -348,36 +352,38 @@ typedef struct ipt_segment {
 
 /* The trace. You own it and its segments. Between calls you may
  *   - append segments, or let the last one grow,
- *   - drop segments that end at or below at.release: move offset up by what
- *     they count for, and drop an empty one only with one that is not,
+ *   - drop segments that end at or below at.release: raise offset by their
+ *     sizes, and drop an empty one only together with one that is not,
  *   - have seg point to a copy of the array, for example to a larger one,
  *   - close the trace: open = 0.
- * If several decoders read the trace, none of them is in a call meanwhile. This
- * goes by the lowest at.release, and below by the IPT_MORE of all of them.
+ * If decoders share a trace, change it only while none of them is in a call.
+ * Use the lowest at.release among them, and cut pieces anew (see below) only
+ * once all of them have returned IPT_MORE.
  *
  * After IPT_MORE you may also cut the trace into other pieces, as long as bytes
- * and stream offsets stay the same: merge some, or copy the bytes from
- * at.release on in front of new ones and begin there. At most 31 bytes are
- * copied so; only inside a packet of config.unknown there may be more.
+ * and stream offsets stay the same: merge some pieces, or copy the bytes from
+ * at.release on to the front of the new bytes and begin there. There are at
+ * most 31 bytes to copy, or more only inside a packet of config.unknown.
  *
- * No other changes are noticed, not by a _sync function either. To decode other
- * trace from the same buffer, call _init again, or ipt_cov_begin. */
+ * A decoder does not notice any other change, not even in a _sync function. To
+ * decode another trace from the same buffer, call _init or ipt_cov_begin. */
 typedef struct ipt_trace {
     const ipt_segment *seg;
     uint32_t count;  /* segments */
     uint8_t open;    /* 1: more will come, so its end is IPT_MORE; 0: IPT_END */
     uint64_t offset; /* stream offset of seg[0].data[0], at most 2^63 before
-                      * the first gap; all offsets that ipt reports count from
-                      * the first byte ever traced */
+                      * the first gap. It defines where all offsets that ipt
+                      * reports count from: usually the first byte traced */
 } ipt_trace;
 
-/* An address space. Until the trace names them, cr3 and vmcs are unknown. */
+/* An address space. cr3 and vmcs are IPT_ASID_UNKNOWN until the trace has a PIP
+ * and a VMCS packet. */
 #define IPT_ASID_UNKNOWN UINT64_MAX
 typedef struct ipt_asid {
     uint64_t cr3;  /* bits 51:5 of CR3 from the last PIP, others 0. The page
                     * table is at bits 51:12; bits 11:5 may be of a PCID */
-    uint64_t vmcs; /* physical address from the last VMCS packet. If that says
-                    * that there is no VMCS: IPT_ASID_UNKNOWN */
+    uint64_t vmcs; /* physical address from the last VMCS packet, or
+                    * IPT_ASID_UNKNOWN if that packet says there is no VMCS */
     uint8_t nr;    /* 1: VMX non-root operation (PIP.NR) */
 } ipt_asid;
 
@@ -398,14 +404,14 @@ enum { IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP };
 #define IPT_FILTERS 4
 typedef struct ipt_filter {
     uint64_t first;
-    uint64_t last; /* inclusive; below first: no address is in it */
+    uint64_t last; /* inclusive; if it is below first, the range is empty */
     uint8_t kind;  /* IPT_FILTER_: not used, trace in here, stop in here */
 } ipt_filter;
 
-/* What does not change while a decoder runs. Fill it from zero. _init checks it
- * once and keeps the pointer; all layers use the same type. */
+/* Settings, constant while a decoder runs. Begin with all zero. _init checks
+ * them once and keeps the pointer; all layers use the same type. */
 typedef struct ipt_config {
-    /* Handed to every callback below, for you to use. */
+    /* Your own pointer, passed to every callback below. */
     void *context;
 
     /* Read traced code; the five rules are under CODE above. [blk], [insn] and
@@ -413,96 +419,99 @@ typedef struct ipt_config {
     int (*read)(uint8_t *buffer, size_t size, const ipt_asid *asid,
                 uint64_t ip, void *context);
 
-    /* Classify an instruction in place of ipt_classify, whose contract it has.
-     * 0: ipt_classify. zydis_glue/ipt_zydis.h has one on Zydis. */
+    /* Classifies an instruction, with the contract of ipt_classify; 0: use
+     * ipt_classify. zydis_glue/ipt_zydis.h has one that uses Zydis. */
     int (*classify)(ipt_code *code, const uint8_t *bytes, size_t size,
                     uint8_t mode, void *context);
 
-    /* Called for bytes that begin no known packet, with as many of them as are
-     * at hand, at most 16; packet->offset is where. Returns the packet's size,
-     * 1 .. 255, after it has filled what it likes of packet->u, or a negative
-     * value for "not mine either". 0: there are no such packets. */
+    /* Called for bytes that begin no known packet, with up to 16 bytes of the
+     * trace at packet->offset. If the packet is yours, fill packet->u.unknown
+     * as you like and return the packet's size, 1 .. 255; if not, return a
+     * negative value. 0: there are no such packets. */
     int (*unknown)(ipt_packet *packet, const uint8_t *bytes, size_t size,
                    void *context);
 
-    /* Maps an address space to a code space: spaces with equal numbers hold the
-     * same code at the same addresses, so that the cache can share it.
-     * 0: each (cr3, vmcs, nr) is a space of its own. */
+    /* Maps an address space to the number of a code space: address spaces with
+     * equal numbers have the same code at the same addresses, so that the cache
+     * can share it. 0: each (cr3, vmcs, nr) is a code space of its own. */
     uint64_t (*space)(const ipt_asid *asid, void *context);
 
-    /* Names the code space of ip alone: between two invalidations spaces with
-     * equal numbers hold the same code at the same addresses from *first to
-     * *last. That range of whole pages around ip is up to you; before the call
-     * it is the page of ip. With one range for the kernel and one for the rest,
-     * a kernel is read once for all processes. It is called where flow enters a
-     * range, and takes the place of `space` for the cache, but not for memos:
-     * these learn the kernel anew for each `space`. ip and range count as for
-     * ipt_cache_invalidate. 0: `space` goes for all addresses. */
+    /* Like `space`, for a range of addresses: between two invalidations,
+     * address spaces with equal numbers have the same code at the same
+     * addresses from *first to *last. You choose that range of whole pages
+     * around ip; before the call it is the page of ip. With one range for the
+     * kernel and one for the rest, a kernel is read once for all processes. It
+     * is called when flow enters a range. It replaces `space` for the cache,
+     * but not for memos: they learn the kernel again for each `space`. ip and
+     * range are addresses as in ipt_cache_invalidate. 0: `space` holds for all
+     * addresses. */
     uint64_t (*space_at)(const ipt_asid *asid, uint64_t ip, uint64_t *first,
                          uint64_t *last, void *context);
 
     /* CS.base, where the code segment of the code at ip begins. For firmware:
      * real mode, SMM, segments of 16 and 32 bits. It is called when code is
      * read, except in 64-bit mode. Its answers may change whenever those of
-     * config.read may. 0: CS begins at 0, or you do not know where:
-     * IPT_CONFIG_RELATIVE_IP. */
+     * config.read may. 0: CS begins at 0. If it does not, and you do not know
+     * where, see IPT_CONFIG_RELATIVE_IP. */
     uint64_t (*cs_base)(const ipt_asid *asid, uint64_t ip, uint8_t mode,
                         void *context);
 
-    /* A number for what the code at ip is mapped from, for example a file.
-     * Blocks end where the number changes. It is called when code is read, for
-     * each instruction, with the address that `read` gets. Its answers may
-     * change whenever those of `read` may. Decoders that share a cache share
-     * this callback, too. 0: mappings end no blocks. */
+    /* Identifies the file, or whatever else the code at ip is mapped from, by a
+     * number. Blocks end where the number changes. It is called for each
+     * instruction when code is read, with the address that `read` gets. Its
+     * answers may change whenever those of `read` may. Decoders that share a
+     * cache share this callback, too. 0: blocks do not end between mappings. */
     uint64_t (*section)(const ipt_asid *asid, uint64_t ip, void *context);
 
-    /* Work that calls may do until they return IPT_BUDGET. One unit pays for 16
-     * trace bytes, for an instruction walked or classified, or for a callback.
-     * Calls count it down. At zero they only finish a packet, or a run of at
-     * most 32 instructions, that has begun; then they do nothing. Up to 256
-     * bytes of trace are paid for by a later call, at the latest by one that
-     * fails. Refill it and call again: decoding goes on where it stopped. A
-     * unit takes at most 25,000 host instructions (gcc -O2 on x86-64), without
-     * callbacks and pieces without bytes. NULL: no bound.
+    /* Work that calls may do before they return IPT_BUDGET. One unit pays for
+     * 16 trace bytes, for an instruction walked or classified, or for a
+     * callback. Calls count it down. At zero a call only finishes a packet, or
+     * a run of at most 32 instructions, that it has begun. Refill the counter
+     * and call again: decoding goes on where it stopped. NULL: no bound.
+     * A call may leave up to 256 bytes of trace for a later call to pay for; a
+     * call that fails pays for all of them. A unit takes at most 25,000 host
+     * instructions (gcc -O2 on x86-64), not counting callbacks and pieces
+     * without bytes.
      * If you invalidate all code before every call, each call reads its code
-     * again. It makes no progress unless it has more than two units for each of
-     * 32 instructions and one for each callback. */
+     * again. It then needs more than two units for each of 32 instructions and
+     * one for each callback, or it makes no progress. */
     uint64_t *fuel;
 
     uint32_t flags;  /* IPT_CONFIG_ */
     uint32_t errata; /* IPT_ERRATUM_, of the processor that traced */
 
-    /* Events not to give: bit IPT_EVT_ for each type. TNT and TIP are always
-     * given. What an event says is applied all the same: to flow, to
-     * modes and address spaces, to time. It does not count as dropped. Blocks
-     * end where it leads flow elsewhere, or to another mode, address space or
-     * transaction. Other unwanted events end no block. 0: all are given. */
+    /* Event types to suppress, as bits 1 << IPT_EVT_; 0: none. TNT and TIP are
+     * always given. A suppressed event still takes effect on flow, mode,
+     * address space and time, and at.dropped does not count it. It ends a block
+     * only if it changes where flow goes, the mode, the address space or the
+     * state of a transaction. */
     uint64_t unwanted;
 
-    /* What time is worked out from. Without these time is coarser, and nothing
-     * else changes. */
-    uint32_t cpuid_15_eax; /* the traced cpu's CPUID leaf 0x15: the TSC makes */
-    uint32_t cpuid_15_ebx; /* ebx ticks in eax of its crystal clock. If one is
-                            * 0, MTC packets are of no use */
-    uint8_t mtc_freq;      /* RTIT_CTL.MTCFreq when it was traced, 0 .. 15 */
+    /* Facts about the traced cpu that improve time. Without them time is
+     * coarser, and nothing else changes. */
+    uint32_t cpuid_15_eax; /* CPUID leaf 0x15: the TSC counts ebx ticks in */
+    uint32_t cpuid_15_ebx; /* eax ticks of the crystal clock. If either is 0,
+                            * MTC packets cannot be used */
+    uint8_t mtc_freq;      /* RTIT_CTL.MTCFreq during tracing, 0 .. 15 */
     uint8_t nom_freq;      /* TSC rate in units of the bus clock: bits 15:8 of
-                            * MSR_PLATFORM_INFO. 0: CBR packets do not say how
-                            * long a cycle is */
+                            * MSR_PLATFORM_INFO. 0: CBR packets do not give the
+                            * length of a cycle */
 
-    /* The mode to assume where the trace has not said one yet, for traces that
-     * begin without MODE.Exec. 0: the status is IPT_ERR_MODE there. */
+    /* The mode to assume until the trace has a MODE.Exec. 0: decoding ends with
+     * IPT_ERR_MODE where the mode is needed and not known. */
     uint8_t mode; /* IPT_MODE_ */
 
-    /* The filters in force. Used only to see where SKL014 lost an IP. */
+    /* The address filters during tracing. Used only to find where SKL014 lost
+     * an IP. */
     ipt_filter filter[IPT_FILTERS];
 
-    /* With IPT_CONFIG_CR3_ONLY: decode only where CR3 equals `cr3`, as software
-     * or a VMCS has it, in the bits of cr3_mask. PIP packets hold bits 51:5, so
-     * only these are compared. cr3_mask 0: all of them. */
+    /* With IPT_CONFIG_CR3_ONLY: decode only where CR3 equals `cr3` in the bits
+     * of cr3_mask; cr3 has the format of the register. PIP packets hold bits
+     * 51:5, so only these are compared. cr3_mask 0: all of them. */
     uint64_t cr3;
-    uint64_t cr3_mask; /* without bit 12, say: both halves of a process under
-                        * Linux's page-table isolation; without 11:5: under
-                        * any PCID */
+    uint64_t cr3_mask; /* clear bit 12 to match both halves of a process under
+                        * Linux's page-table isolation, bits 11:5 to match any
+                        * PCID */
 } ipt_config;
 
 /* config.flags */
@@ -510,57 +519,58 @@ typedef struct ipt_config {
 #define IPT_CONFIG_IFLAGS 0x02u     /* give IPT_EVT_IFLAGS events */
 #define IPT_CONFIG_STRICT 0x04u     /* a PSB+ without PSBEND is an error */
 #define IPT_CONFIG_WALK_ON 0x08u    /* go on after the end of a closed trace,
-                                     * as far as flow needs none:
+                                     * up to the first branch that needs trace:
                                      * IPT_UNPROVEN */
 #define IPT_CONFIG_END_ON_CALL 0x10u /* end blocks after direct near calls */
 #define IPT_CONFIG_END_ON_JUMP 0x20u /* end blocks after direct near jumps */
 #define IPT_CONFIG_TICKS 0x40u     /* give IPT_EVT_TICK events */
 #define IPT_CONFIG_KEEP_TCAL 0x80u /* OVF leaves the length of a cycle known */
 #define IPT_CONFIG_MONOTONIC 0x100u /* time does not go backwards: an estimate
-                                     * below an earlier one is put off, and a
-                                     * TSC that wraps at 56 bits goes on above
-                                     * them */
-/* With one of the next three, [blk], [insn] and [cov] give only the flow asked
- * for. They step over other flow: its code is not read, and of its events
- * ASYNC_BRANCH, TSX, PTWRITE, TRIG, IFLAGS and PEBS_ are not given. After the
- * PIP that leads back, flow is taken up at the first packet with an IP. While
- * the address space is not known, it counts as root operation, and as another
- * than config.cr3; see _set_asid.
+                                     * below an earlier one is held back until
+                                     * time has passed that one, and a TSC that
+                                     * wraps at 56 bits goes on above them */
+/* The next three flags restrict [blk], [insn] and [cov] to one kind of flow.
+ * Other flow is skipped: its code is not read, and its events ASYNC_BRANCH,
+ * TSX, PTWRITE, TRIG, IFLAGS and PEBS_ are not given. After the PIP that leads
+ * back, decoding goes on at the first packet with an IP. An address space that
+ * is not known counts as root operation, and as different from config.cr3; see
+ * _set_asid.
  *
- * Two things are required of the flow that is stepped over. It returns from the
- * calls it makes, as VM exit handlers do, unless returns after it are not
- * compressed. Its TIPs are not deferred (SDM: "Deferred TIPs"): all TNT bits
- * that come before flow is taken up are taken for its bits. */
+ * The skipped flow has to fulfil two conditions. It returns from every call
+ * that it makes, as VM exit handlers do; traces without return compression do
+ * not need this. Its TIPs are not deferred (SDM: "Deferred TIPs"): the decoder
+ * takes all TNT bits before the packet with the IP as those of skipped flow. */
 #define IPT_CONFIG_ROOT_ONLY 0x200u /* VMX root operation: hosts, no VMX */
 #define IPT_CONFIG_NON_ROOT_ONLY 0x400u /* guests */
 #define IPT_CONFIG_CR3_ONLY 0x800u /* where CR3 is config.cr3, see there */
 #define IPT_CONFIG_VMX_EVENTS 0x1000u /* give CFE events, with
                                        * IPT_CFE_INFERRED, for VM entries and
-                                       * exits that show in PIP.NR alone, as
-                                       * long as there are no CFE packets */
-/* Set: IPs count from CS.base outside of 64-bit mode, as processors with
- * CPUID.14H:ECX[31] = 0 trace. So they do in all that is handed out, in filters
- * and for ipt_cache_invalidate; config.read is called with cs_base + ip.
+                                       * exits that only PIP.NR shows, as long
+                                       * as the trace has no CFE packets */
+/* Set: outside of 64-bit mode IPs count from CS.base, as in the traces of
+ * processors with CPUID.14H:ECX[31] = 0. This goes for the IPs in all results,
+ * in filters and in ipt_cache_invalidate; config.read gets cs_base + ip.
  * Not set: IPs are linear addresses.
- * Direct branches with 16-bit operands stay in the 64 KiB from CS.base on,
- * unless IPs are linear and there is no config.cs_base. */
+ * Direct branches with 16-bit operands stay in the 64 KiB from CS.base on. The
+ * exception: IPs are linear and config.cs_base is 0. */
 #define IPT_CONFIG_RELATIVE_IP 0x2000u
-#define IPT_CONFIG_NO_TIME 0x4000u /* no time: timing packets are stepped over.
-                                    * tsc, cbr, lost_mtc and lost_cyc of `at`
-                                    * and of events are 0, there is no
-                                    * IPT_AT_TSC and no IPT_EVENT_TSC, and
-                                    * IPT_EVT_TICK is not given. All else is
-                                    * the same. Not for ipt_time_ */
+#define IPT_CONFIG_NO_TIME 0x4000u /* no time: timing packets are skipped. tsc,
+                                    * cbr, lost_mtc and lost_cyc of `at` and
+                                    * of events are 0, IPT_AT_TSC and
+                                    * IPT_EVENT_TSC are never set, and there are
+                                    * no TICK events. All else is the same.
+                                    * ipt_time_ functions ignore this flag */
 /* A compressed return whose call is from before a loss goes to that call, as in
  * libipt, instead of giving IPT_ERR_RETURN_LOST. This is right only if the lost
  * flow returned from each call it made, and from no other: if it did not, the
  * decoder gives instructions that never ran. */
 #define IPT_CONFIG_KEEP_CALLS 0x8000u
 /* The trace has no TNT packets (RTIT_CTL.DisTNT = 1). The decoder gives flow as
- * far as TIP and FUP prove it. Flow ends after a conditional branch, after an
- * INTO, as the next TIP may be that of a later branch, and, unless NO_RETCOMP
- * is set, after a near return: the next call returns IPT_ERR_NO_TNT, and
- * _resync goes on at the next IP. A branch uses a TNT bit if there is one. */
+ * far as TIP and FUP prove it. Flow ends after a conditional branch; after an
+ * INTO, because the next TIP may belong to a later branch; and, unless
+ * NO_RETCOMP is set, after a near return. There the next call returns
+ * IPT_ERR_NO_TNT, and _resync goes on at the next IP. If there is a TNT bit
+ * nevertheless, the branch uses it. */
 #define IPT_CONFIG_NO_TNT 0x10000u
 #define IPT_CONFIG_FLAGS_ 0x1ffffu
 
@@ -578,49 +588,51 @@ typedef struct ipt_config {
                                   * branch has the IP after that branch */
 #define IPT_ERRATUM_ALL_ 0x3ffu
 
-/* The errata of a processor, for config.errata: CPUID leaf 1's family (with the
- * extended one added) and model (with the extended one above).
+/* The errata of a processor, for config.errata. family and model are those of
+ * CPUID leaf 1: the extended family is added to the family, and the extended
+ * model is the upper four bits of the model.
  *
- * returns  1: *errata was written; 0: it is not in the list, *errata is 0
+ * returns  1: *errata was written; 0: the processor is not in the list, and
+ *          *errata is 0
  *          IPT_ERR_ARG */
 IPT_API int ipt_cpu_errata(uint32_t *errata, uint16_t family, uint8_t model);
 
-/* Where a decoder stands, and where and why it stopped. Read-only. */
+/* The position of a decoder, and where and why it stopped. Read-only. */
 typedef struct ipt_where {
     uint64_t offset;        /* stream offset of the first packet not yet used */
-    uint64_t release;       /* below this, forward decoding reads no more trace;
-                             * it is up to 15 bytes below offset, up to 31 while
-                             * a _sync_forward is not done */
+    uint64_t release;       /* forward decoding reads no trace below this any
+                             * more; up to 15 bytes below offset, or up to 31
+                             * while a _sync_forward is not done */
     uint64_t sync;          /* offset of the last PSB read (IPT_AT_SYNC); flow
-                             * may not have come to it yet */
+                             * may not have reached it yet */
     uint64_t packet_offset; /* offset of the packet read last; see packet */
     uint64_t ip;            /* [blk] [insn] [cov]: the next instruction
-                             * (IPT_AT_IP); with IPT_ERR_ code statuses, the
-                             * one concerned */
-    uint64_t missing;       /* after IPT_NEED_PAGE: the first byte not there,
-                             * as config.read was asked for it */
+                             * (IPT_AT_IP); after an error of the trace or the
+                             * code, the instruction concerned */
+    uint64_t missing;       /* after IPT_NEED_PAGE: the first missing byte, as
+                             * config.read was asked for it */
     uint64_t tsc;           /* time of the item given last: of the last packet
-                             * that it took to get to its end. So are lost_mtc,
-                             * lost_cyc, cbr and IPT_AT_TSC, without which it
-                             * counts from an unknown time */
+                             * needed to prove its end. lost_mtc, lost_cyc, cbr
+                             * and IPT_AT_TSC are of that time, too. Without
+                             * IPT_AT_TSC, tsc counts from an unknown time */
     ipt_asid asid;          /* the address space traced now */
     uint64_t skip_from;     /* the trace that was skipped last, by _resync, */
     uint64_t skip_to;       /* by _sync_forward, or after a gap */
     /* Counts from _init on; in [cov] from the last _begin on. */
-    uint64_t skipped;       /* bytes of such trace, gaps included */
-    uint64_t dropped;       /* events that nobody pulled */
+    uint64_t skipped;       /* bytes of skipped trace, gaps included */
+    uint64_t dropped;       /* events that were not fetched */
     uint32_t overflows;     /* OVF packets */
     uint32_t gaps;          /* pieces without bytes, see ipt_segment */
-    uint32_t resyncs;       /* how often decoding went on after such trace */
-    uint32_t lost_mtc;      /* MTC and CYC packets since the last TSC that */
-    uint32_t lost_cyc;      /* could not be used, as of tsc */
-    int error;              /* the last negative status, 0 if none since sync */
+    uint32_t resyncs;       /* how often decoding went on after skipped trace */
+    uint32_t lost_mtc;      /* MTC and CYC packets that could not be used, */
+    uint32_t lost_cyc;      /* from the last TSC packet up to tsc */
+    int error;              /* the last negative status; 0: none since _sync */
     int image_error;        /* after IPT_ERR_IMAGE: what config.read returned */
     uint8_t packet;         /* type of the packet read last, IPT_PKT_ */
     uint8_t cbr;            /* core:bus ratio, 0: unknown */
     uint8_t valid;          /* IPT_AT_ */
-    uint8_t mode;           /* IPT_MODE_ of the code traced now, assumed or not;
-                             * not in [pkt] */
+    uint8_t mode;           /* IPT_MODE_ of the code traced now, or the mode
+                             * assumed for it; not in [pkt] */
 } ipt_where;
 
 /* at.valid: which fields are known */
@@ -628,35 +640,35 @@ typedef struct ipt_where {
 #define IPT_AT_IP 2
 #define IPT_AT_TSC 4
 
-/* What was lost. Each kind of loss has its own sign, and nothing is guessed:
+/* Each kind of loss is reported in its own way, and nothing is guessed:
  *
  *   the processor lost packets        IPT_EVT_OVERFLOW, at.overflows
  *   pieces of trace were lost         IPT_EVT_GAP, at.gaps
  *   there is no PSB to begin at       IPT_END, at.valid without IPT_AT_SYNC
  *   the trace ends inside a packet    IPT_ERR_TRUNCATED
- *   trace before it was dropped       IPT_ERR_GONE
- *   bytes are no packet               IPT_ERR_OPCODE, IPT_ERR_PACKET
+ *   trace was dropped too early       IPT_ERR_GONE
+ *   bytes are not a packet            IPT_ERR_OPCODE, IPT_ERR_PACKET
  *   packets do not fit each other     IPT_ERR_CONTEXT, IPT_ERR_STATUS
  *   an IP is missing in a packet      IPT_ERR_NO_IP
  *   trace does not fit the code       IPT_ERR_MISMATCH, IPT_ERR_RETURN, ...
- *   code is not there                 IPT_NEED_PAGE, IPT_ERR_IMAGE
- *   a call was lost with what is above, and is returned to
+ *   code is missing                   IPT_NEED_PAGE, IPT_ERR_IMAGE
+ *   flow returns to a call that was made before such a loss
  *                                     IPT_ERR_RETURN_LOST
- *   a branch needs a TNT bit, and there are none
+ *   a branch needs a TNT bit in a trace without TNT packets
  *                                     IPT_ERR_NO_TNT
  *   trace was skipped                 at.resyncs, at.skipped, at.skip_from,
  *                                     at.skip_to; IPT_FLOW_RESYNCED, but not
  *                                     after a _sync function
- *   events were not pulled            at.dropped
- *   clock packets were of no use      at.lost_mtc, at.lost_cyc
+ *   events were not fetched           at.dropped
+ *   clock packets could not be used   at.lost_mtc, at.lost_cyc
  *
- * After an OVF only its IP is a fact. IPT_FLOW_RESYNCED says so with the next
- * instruction. MODE.Exec, PIP, VMCS and MODE.TSX may be among the lost packets.
- * Until packets say them anew, flow goes on with the mode, the address space
- * (at.asid) and the return stack of before, and not IPT_FLOW_SPECULATIVE;
- * at.tsc stands still. A PSB+ that says otherwise is no contradiction; where it
- * names another address space, IPT_FLOW_ASID is set. An OVF without an IP
- * counts as tracing disabled, and where tracing resumes is not known. */
+ * After an OVF only its IP is certain: IPT_FLOW_RESYNCED of the next
+ * instruction says so. MODE.Exec, PIP, VMCS and MODE.TSX may be among the lost
+ * packets. Until new ones arrive, the decoder keeps the mode, the address space
+ * (at.asid) and the return stack, clears IPT_FLOW_SPECULATIVE, and does not
+ * advance at.tsc. A PSB+ with other values is not an error here; if it has
+ * another address space, IPT_FLOW_ASID is set. An OVF without an IP counts as
+ * tracing disabled, and it is not known where tracing resumes. */
 
 /* ==========================================================================
  * [pkt]  bytes to one packet, and back        SDM: "Packet Definitions"
@@ -671,7 +683,7 @@ enum {
     IPT_PKT_OVF,       /* internal buffer overflow: packets were lost */
     IPT_PKT_STOP,      /* TraceStop */
     IPT_PKT_TNT_8,     /* u.tnt: 1 .. 6 conditional branches, returns */
-    IPT_PKT_TNT_64,    /* u.tnt: 0 .. 47 of them; processors send 1 at least */
+    IPT_PKT_TNT_64,    /* u.tnt: 0 .. 47 of them; processors send at least 1 */
     IPT_PKT_TIP,       /* u.ip: target of an indirect branch or event */
     IPT_PKT_TIP_PGE,   /* u.ip: tracing enabled here */
     IPT_PKT_TIP_PGD,   /* u.ip: tracing disabled */
@@ -692,8 +704,8 @@ enum {
     IPT_PKT_PWRE,      /* u.pwre: power entry */
     IPT_PKT_PWRX,      /* u.pwrx: power exit */
     IPT_PKT_BBP,       /* u.bbp: begins a PEBS block */
-    IPT_PKT_BIP,       /* u.bip: an item of it */
-    IPT_PKT_BEP,       /* u.bep: ends it */
+    IPT_PKT_BIP,       /* u.bip: an item of a PEBS block */
+    IPT_PKT_BEP,       /* u.bep: ends a PEBS block */
     IPT_PKT_CFE,       /* u.cfe: control-flow event */
     IPT_PKT_EVD,       /* u.evd: data of the CFE that follows */
     IPT_PKT_TRIG,      /* u.trig: trigger */
@@ -724,8 +736,8 @@ enum {
 /* u.evd.type */
 enum { IPT_EVD_CR2 = 0, IPT_EVD_VMXQ = 1, IPT_EVD_VMXR = 2 };
 
-/* One packet. `type` says which member of u holds its payload; the others are
- * not to be read. */
+/* One packet. `type` determines which member of u holds its payload; do not
+ * read the others. */
 struct ipt_packet {
     uint64_t offset; /* stream offset of its first byte */
     uint32_t size;   /* bytes; a run of PAD is one packet */
@@ -858,20 +870,21 @@ IPT_API int ipt_pkt_init(ipt_pkt_decoder *decoder, const ipt_config *config,
 IPT_API int ipt_pkt_sync_forward(ipt_pkt_decoder *decoder);
 
 /* Go to the last PSB that begins before the current position (the last one of
- * the trace after _init). [qry], [blk] and [insn] begin where they synchronised
- * as long as no item and no event was taken since then. Once something was
- * taken they begin at at.offset, and may find the same PSB once more.
+ * the trace after _init). For [qry], [blk] and [insn] the current position is
+ * the PSB of the last _sync until you have taken an item or an event; from then
+ * on it is at.offset, and the call may find the same PSB again.
  *
  * returns  IPT_OK
- *          IPT_END: there is none before, and the trace is there from its start
- *          IPT_ERR_GONE: there is none in what is left of the trace: its start
- *          was dropped, or there are gaps
+ *          IPT_END: there is none, and the trace is complete from its start
+ *          IPT_ERR_GONE: there is none in the rest of a trace whose start was
+ *          dropped or that has gaps
  *          IPT_BUDGET: none was found yet. Another call goes on; until one
  *          finds a PSB the decoder is not synchronised
  *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_pkt_sync_backward(ipt_pkt_decoder *decoder);
 
-/* Go to a stream offset. Packet decoders take any; the others want a PSB there.
+/* Go to a stream offset. For a packet decoder any offset will do; all others
+ * need a PSB there.
  *
  * returns  IPT_OK; IPT_ERR_ARG: outside of the trace; IPT_ERR_STATE
  *          IPT_ERR_NOSYNC (not [pkt]): no PSB begins there
@@ -900,11 +913,11 @@ IPT_API int ipt_pkt_next(ipt_pkt_decoder *decoder, ipt_packet *packet);
 IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
                            const ipt_packet *packet);
 
-/* The IP that a packet stands for, for readers of packets alone. Call it for
+/* Decompress the IP of a packet, for callers that read packets. Call it for
  * each packet, in order, with *last_ip 0 at first (SDM: "IP Compression").
  *
- * returns  1: it has one, *last_ip
- *          0: it has none, because it is suppressed or the packet is no TIP,
+ * returns  1: the packet has an IP, now in *last_ip
+ *          0: it has none: the IP is suppressed, or the packet is not a TIP,
  *             TIP.PGE, TIP.PGD or FUP; PSB and OVF set *last_ip to 0
  *          IPT_ERR_ARG for NULL */
 IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
@@ -914,20 +927,19 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
  * ========================================================================== */
 
 /* A clock that timing packets set and move. TSC packets set it. MTC and CYC
- * move it in between: MTC by the crystal clock (config.cpuid_15_*, mtc_freq),
- * CYC by core cycles. How long a cycle is follows from MTCs and the CYCs
- * between them; without MTCs from the TSCs of PSB+; or from CBR
- * (config.nom_freq). A measured length above 5/4 of what CBR says is not used:
- * the processor halted during it. A CYC counts from the CYC before it. An MTC
- * or TSC right after a CYC, by the packets' `offset` and `size`, has the same
- * time as that CYC.
+ * packets move it in between: MTC by the crystal clock (config.cpuid_15_*,
+ * mtc_freq), CYC by core cycles. The length of a cycle is measured by MTCs and
+ * the CYCs between them; without MTCs by the TSCs of PSB+; or it is taken from
+ * CBR (config.nom_freq). A measured length above 5/4 of CBR's is not used: the
+ * processor halted during it. A CYC counts from the CYC before it. An MTC or
+ * TSC that directly follows a CYC (by the packets' `offset` and `size`) has the
+ * same time as that CYC.
  *
- * What a packet does not say is not guessed: a packet that cannot be used is
- * counted, and time stands still until one can be used. Time may step back when
- * a better measure corrects an estimate that was too fast;
- * IPT_CONFIG_MONOTONIC prevents that.
+ * Nothing is guessed: a packet that cannot be used is counted, and time stands
+ * still until one can be used. Time may step back when a better measurement
+ * corrects an estimate that was too fast; IPT_CONFIG_MONOTONIC prevents that.
  *
- * Read these fields whenever you like, write none:
+ * You may read these fields at any time; do not write them:
  *
  *   uint64_t tsc       the estimated TSC; without has_tsc: ticks since an
  *                      unknown time
@@ -939,9 +951,9 @@ IPT_API int ipt_pkt_last_ip(uint64_t *last_ip, const ipt_packet *packet);
  *   uint8_t cbr        core:bus ratio, 0: unknown */
 typedef struct ipt_clock ipt_clock;
 
-/* Prepare a clock, which keeps `config`; only flags, errata, cpuid_15_*,
- * mtc_freq and nom_freq matter to it. Event decoders and those above them have
- * a clock of their own; this is for readers of packets.
+/* Prepare a clock. It keeps the pointer `config`, and uses only flags, errata,
+ * cpuid_15_*, mtc_freq and nom_freq of it. You need a clock only if you read
+ * packets: the layers above have one inside.
  *
  * returns  IPT_OK; IPT_ERR_ARG for NULL; IPT_ERR_CONFIG */
 IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config);
@@ -953,17 +965,17 @@ IPT_API int ipt_time_init(ipt_clock *clock, const ipt_config *config);
  * returns  IPT_OK: clock->tsc and the other fields hold as of this packet
  *          IPT_NO_TIME: a CYC, and the length of a cycle is not known
  *          IPT_ERR_CONTEXT: a TMA without a TSC before it, or a second one
- *          IPT_ERR_CONFIG: an MTC is of no use without cpuid_15_*
+ *          IPT_ERR_CONFIG: an MTC, which cannot be used without cpuid_15_*
  *          IPT_ERR_PACKET: a ratio of 0, or values that contradict each other
  *          IPT_ERR_ARG, IPT_ERR_STATE
- *          With all of them the packet was not used, or not to the full; CYC
- *          and MTC are counted in lost_cyc and lost_mtc.
+ *          Unless it is IPT_OK, the packet was not used, or only partly; a CYC
+ *          or MTC then counts in lost_cyc or lost_mtc.
  * cost     constant; at most three divisions, for an MTC */
 IPT_API int ipt_time_packet(ipt_clock *clock, const ipt_packet *packet);
 
-/* The two halves of ipt_time_packet, if you want to know which of them failed,
- * or to leave out the first. ipt_time_calibrate works out how long a cycle is
- * (fcr); ipt_time_update moves the time (all other fields).
+/* The two halves of ipt_time_packet, for callers that need to know which of
+ * them failed, or that skip the first. ipt_time_calibrate measures the length
+ * of a cycle (fcr); ipt_time_update moves the time (all other fields).
  *
  * returns  as ipt_time_packet */
 IPT_API int ipt_time_calibrate(ipt_clock *clock, const ipt_packet *packet);
@@ -977,9 +989,9 @@ enum {
     IPT_EVT_NONE,
     IPT_EVT_ENABLED,        /* tracing enabled at ip */
     IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target.
-                             * If the target is not known, a MOV CR3 may have
-                             * done it: one that comes before that branch and
-                             * has no PAGING of its own is taken for it */
+                             * Without a target the cause may be a MOV CR3: if
+                             * one without a PAGING event of its own precedes
+                             * the branch, it is assumed to be the cause */
     IPT_EVT_ASYNC_DISABLED, /* before the instruction at ip; u.branch.to. Also
                              * an interrupt whose target an overflow lost */
     IPT_EVT_ASYNC_BRANCH,   /* from ip to u.branch.to: interrupt, abort */
@@ -987,26 +999,24 @@ enum {
     IPT_EVT_ASYNC_PAGING,   /* u.paging, at ip */
     IPT_EVT_VMCS,           /* u.vmcs, by an instruction */
     IPT_EVT_ASYNC_VMCS,     /* u.vmcs, at ip */
-    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip. If the
-                             * next packet does not fit an overflow, there is
-                             * the error IPT_ERR_CONTEXT and no event. What is
-                             * known then: see ipt_where */
+    IPT_EVT_OVERFLOW,       /* trace was lost; tracing goes on at ip. After
+                             * ipt_where is a list of what is known then. If the
+                             * next packet does not fit an overflow, you get
+                             * IPT_ERR_CONTEXT and no event */
     IPT_EVT_EXEC_MODE,      /* u.exec, at ip: the mode changes here. A MODE.Exec
-                             * that repeats the mode is no event. Only with
-                             * IPT_EVENT_STATUS, from a PSB+, the mode may be as
-                             * it was */
+                             * that repeats the mode gives no event, except in a
+                             * PSB+: that event has IPT_EVENT_STATUS */
     IPT_EVT_TSX,            /* u.tsx, at ip */
     IPT_EVT_STOP,           /* TraceStop */
     IPT_EVT_PTWRITE,        /* u.ptwrite, by the PTWRITE at ip, or by the next
-                             * one. [blk], [insn]: it has IPT_EVENT_NO_IP while
-                             * tracing is enabled if flow came to no PTWRITE
-                             * before it needed the trace after this packet.
-                             * Then it is a note that somebody wrote into the
-                             * trace. A note is IPT_ERR_MISMATCH if an event
-                             * with an IP comes after it and flow passes that IP
-                             * first. So it is if four events come before a
-                             * branch's TIP: one that the branch has caused,
-                             * then others and the note */
+                             * one. [blk], [insn]: IPT_EVENT_NO_IP while tracing
+                             * is enabled means that flow reached no PTWRITE
+                             * before it needed the trace after this packet: a
+                             * program wrote the packet into the trace. Such a
+                             * stray PTW gives IPT_ERR_MISMATCH in two cases:
+                             * flow passes the IP of a later event before it, or
+                             * it is the fourth event between a branch and its
+                             * TIP */
     IPT_EVT_EXSTOP,         /* execution stopped, at ip */
     IPT_EVT_MWAIT,          /* u.mwait, at ip */
     IPT_EVT_PWRE,           /* u.pwre */
@@ -1022,15 +1032,15 @@ enum {
     IPT_EVT_TRIG,           /* u.trig: a trigger fired */
     IPT_EVT_IFLAGS,         /* u.exec.iflag changed, at ip */
     IPT_EVT_PEBS_BEGIN,     /* u.pebs: a PEBS block begins; id is its type */
-    IPT_EVT_PEBS_ITEM,      /* u.pebs: an item of it */
-    IPT_EVT_PEBS_END,       /* it ends; it belongs to ip */
+    IPT_EVT_PEBS_ITEM,      /* u.pebs: an item of the block */
+    IPT_EVT_PEBS_END,       /* the block ends; it belongs to ip */
     IPT_EVT_TICK,           /* [blk], [insn]: time has moved on, at ip */
-    IPT_EVT_GAP,            /* u.gap: trace was lost, see ipt_segment. Nothing
-                             * is known until the events of the next PSB+ */
+    IPT_EVT_GAP,            /* u.gap: trace was lost, see ipt_segment. The state
+                             * is unknown until the events of the next PSB+ */
     IPT_EVT_COUNT
 };
 
-/* What config.unwanted may hold. */
+/* All bits that config.unwanted may have. */
 #define IPT_UNWANTED_ \
     ((((uint64_t) 1 << IPT_EVT_COUNT) - 1)                                    \
      & ~((uint64_t) 1 << IPT_EVT_TIP | (uint64_t) 1 << IPT_EVT_TNT))
@@ -1041,11 +1051,12 @@ enum {
 #define IPT_EVENT_STATUS 4 /* PSB+ repeats the state; nothing happened here */
 #define IPT_EVENT_TSC 8    /* there was a TSC packet, so tsc is absolute */
 #define IPT_EVENT_RESUMED 16 /* enabled where it was disabled ([blk], [insn]) */
-#define IPT_EVENT_SEAM 32 /* [blk], [insn]: with STATUS of ENABLED, DISABLED,
-                           * which config.unwanted must not have: nothing before
-                           * this PSB waits for what comes after it. Not set
-                           * where anything might, and perhaps not where another
-                           * PSB+ comes next. See IN PARALLEL above */
+#define IPT_EVENT_SEAM 32 /* [blk], [insn]: decoding may be joined here, see IN
+                           * PARALLEL above: nothing before this PSB waits for
+                           * packets after it. Set together with STATUS, on
+                           * ENABLED and DISABLED, so neither may be in
+                           * config.unwanted. It may be missing if another PSB+
+                           * comes next */
 
 /* u.cfe.has */
 #define IPT_CFE_HAS_VECTOR 1
@@ -1054,13 +1065,13 @@ enum {
 #define IPT_CFE_HAS_VMXR 8
 #define IPT_CFE_INFERRED 16 /* from PIP.NR: there was no CFE packet */
 
-/* One event. `type` says which member of u holds its data. */
+/* One event. `type` determines which member of u holds its data. */
 typedef struct ipt_event {
-    uint64_t offset; /* of the packet that made it. Of what a PSB+ says with
-                      * ENABLED or DISABLED: of its PSBEND */
+    uint64_t offset; /* of the packet that caused it; for the ENABLED or
+                      * DISABLED of a PSB+, of its PSBEND */
     uint64_t ip;     /* where it binds; 0 with IPT_EVENT_NO_IP */
-    uint64_t tsc;    /* when, see ipt_clock; of overflow and pwre: when they
-                      * began */
+    uint64_t tsc;    /* its time, see ipt_clock; for OVERFLOW and PWRE, the
+                      * time at which they began */
     uint32_t lost_mtc;
     uint32_t lost_cyc;
     uint8_t type;    /* IPT_EVT_ */
@@ -1141,39 +1152,39 @@ typedef struct ipt_event {
 /* A decoder of events. */
 typedef struct ipt_evt_decoder ipt_evt_decoder;
 
-/* As for packets. Event, block and instruction decoders synchronise only onto a
- * PSB, and know nothing of the trace before it. */
+/* As for packets. Event, block and instruction decoders synchronise only to a
+ * PSB, and then forget the trace before it. */
 IPT_API int ipt_evt_init(ipt_evt_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace);
 IPT_API int ipt_evt_sync_forward(ipt_evt_decoder *decoder);
 IPT_API int ipt_evt_sync_backward(ipt_evt_decoder *decoder);
 IPT_API int ipt_evt_sync_set(ipt_evt_decoder *decoder, uint64_t offset);
 
-/* Where there is no PSB: a packet to begin with, and the state before it. Fill
- * it from zero. */
+/* A start without a PSB: a packet to begin with, and the state before it. Begin
+ * with all zero. */
 typedef struct ipt_start {
     uint64_t offset;  /* stream offset of a packet, not inside a PSB+ */
-    uint64_t last_ip; /* what compressed IPs refer to: of the last IP packet */
+    uint64_t last_ip; /* IP of the last IP packet; compressed IPs refer to it */
     uint64_t ip;      /* of the next instruction, if enabled */
     uint64_t tsc;     /* the time */
     ipt_asid asid;
     const uint64_t *stack; /* [blk] [insn] [cov] return addresses, newest last,
-                            * for compressed returns. Copied */
-    uint32_t stack_count;  /* of which the last 64 count */
+                            * for compressed returns. They are copied */
+    uint32_t stack_count;  /* only the last 64 are used */
     uint8_t has;     /* IPT_START_: which of the above are known */
     uint8_t enabled; /* 1: tracing is enabled, at ip */
     uint8_t mode;    /* IPT_MODE_; 0: config.mode */
     uint8_t cbr;     /* core:bus ratio, 0: unknown */
 } ipt_start;
 
-#define IPT_START_LAST_IP 1 /* without it, a compressed IP is IPT_ERR_NO_IP,
-                             * until there was a full one, a PSB or an OVF */
+#define IPT_START_LAST_IP 1 /* without it, a compressed IP gives IPT_ERR_NO_IP
+                             * until there was a full IP, a PSB or an OVF */
 #define IPT_START_ASID 2
 #define IPT_START_TSC 4
 #define IPT_START_ALL_ 7
 
-/* Begin at a packet that need not be a PSB. What was decoded before is
- * forgotten, as by the _sync functions.
+/* Begin at a packet that need not be a PSB. As in the _sync functions, the
+ * decoder forgets all that it decoded before.
  *
  * returns  IPT_OK; IPT_ERR_ARG: a field out of range, or an offset outside of
  *          the trace; IPT_ERR_STATE; IPT_BUDGET, as ipt_pkt_sync_set */
@@ -1183,28 +1194,28 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start);
  *
  * returns  IPT_OK: *event was written
  *          IPT_END, IPT_MORE, IPT_BUDGET; the errors of ipt_pkt_next
- *          IPT_ERR_CONTEXT: a packet that may not stand here
- *          IPT_ERR_NO_IP: an IP packet is suppressed where an IP is needed, or
- *          compressed against an IP that is not known
+ *          IPT_ERR_CONTEXT: a packet that is not allowed here
+ *          IPT_ERR_NO_IP: a packet must have an IP here and has none, or its IP
+ *          is compressed and the last IP is not known
  *          IPT_ERR_STATUS, IPT_ERR_EVENTS */
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event);
 
 /* ==========================================================================
- * [qry]  for those who walk the code themselves
+ * [qry]  for callers that walk the code themselves
  * ========================================================================== */
 
 /* A decoder for queries. */
 typedef struct ipt_qry_decoder ipt_qry_decoder;
 
-/* As for events. *ip is written with the address where tracing goes on, unless
- * the status has IPT_IP_SUPPRESSED: tracing is disabled there. If trace or fuel
- * ends, or an error comes, before the PSB+ is read, the status has it, too,
- * although tracing may be enabled. *ip comes from ENABLED and DISABLED: without
- * them (config.unwanted) it is of no use.
+/* As for events. *ip is set to the address where tracing goes on. If the status
+ * has IPT_IP_SUPPRESSED, *ip is not written: tracing is disabled, or it is not
+ * known to be enabled because the trace, the fuel or an error ended the call
+ * inside the PSB+. *ip comes from ENABLED and DISABLED events, so neither may
+ * be in config.unwanted.
  *
- * All functions here set IPT_EVENT_PENDING as soon as no TNT bit comes before
- * the next event. That may happen further on: its ip says where. An error that
- * comes next is pending in the same way; ipt_qry_event returns it. */
+ * All functions here set IPT_EVENT_PENDING as soon as there is no TNT bit left
+ * before the next event. The event may bind further on, at its ip. An error
+ * that comes next is pending in the same way; ipt_qry_event returns it. */
 IPT_API int ipt_qry_init(ipt_qry_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace);
 IPT_API int ipt_qry_sync_forward(ipt_qry_decoder *decoder, uint64_t *ip);
@@ -1219,13 +1230,13 @@ IPT_API int ipt_qry_sync_set(ipt_qry_decoder *decoder, uint64_t offset,
 IPT_API int ipt_qry_cond_branch(ipt_qry_decoder *decoder, int *taken);
 
 /* Where did the next indirect branch, uncompressed return or far branch go?
- * *ip is written unless the status has IPT_IP_SUPPRESSED. TNT bits that stand
- * before a deferred TIP are kept, up to 64.
+ * *ip is written unless the status has IPT_IP_SUPPRESSED. Up to 64 TNT bits
+ * before a deferred TIP are kept for later calls.
  *
  * returns  as ipt_qry_cond_branch; IPT_ERR_EVENTS: more than 64 TNT bits */
 IPT_API int ipt_qry_indirect_branch(ipt_qry_decoder *decoder, uint64_t *ip);
 
-/* The next event; IPT_EVT_TNT and IPT_EVT_TIP do not occur.
+/* The next event. IPT_EVT_TNT and IPT_EVT_TIP are never given.
  *
  * returns  as ipt_qry_cond_branch */
 IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event);
@@ -1234,7 +1245,7 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event);
  * [classify]  code bytes to length, kind, displacement
  * ========================================================================== */
 
-/* Kinds of instructions: what a decoder of trace must know about them. */
+/* Kinds of instructions, as far as a decoder of trace distinguishes them. */
 enum {
     IPT_INSN_OTHER,         /* flow goes on after it */
     IPT_INSN_JCC,           /* conditional: Jcc, LOOPcc, JCXZ: one TNT bit */
@@ -1258,11 +1269,11 @@ enum {
     IPT_INSN_PTWRITE,
     IPT_INSN_MOV_CR3, /* MOV to CR3 */
     IPT_INSN_VMPTRLD,
-    IPT_INSN_INTO, /* a far call on overflow; otherwise there is no trace */
+    IPT_INSN_INTO, /* a far call if OF is set; otherwise without trace */
     IPT_INSN_COUNT
 };
 
-/* What a classifier says of one instruction. */
+/* One instruction, classified. */
 struct ipt_code {
     int64_t displacement; /* direct branches, XBEGIN: target minus the address
                            * of the next instruction; JMPABS: the target */
@@ -1292,9 +1303,9 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
 typedef struct ipt_cache_line ipt_cache_line;
 
 /* A code cache, for any number of decoders that read the same code and are used
- * by one thread at a time. It never changes what is decoded, only how fast, if
- * the answers of config.read depend on asid and ip alone. When code changes,
- * call ipt_cache_invalidate.
+ * by one thread at a time. It changes only speed, never results, as long as the
+ * answers of config.read depend on asid and ip alone. When code changes, call
+ * ipt_cache_invalidate.
  *
  *   uint64_t *fuel  yours to set, after ipt_cache_init. It bounds the work of
  *                   ipt_cache_invalidate: one unit for 16 lines. NULL:
@@ -1317,8 +1328,8 @@ IPT_API int ipt_cache_init(ipt_cache *cache, ipt_cache_line *lines,
  *
  *   cache    that of the decoder
  *   config   that of the decoder
- *   asid     the address space that it executed in: at.asid before the _next
- *            that gave the instruction, which may have changed it
+ *   asid     the address space that it executed in: at.asid as it was before
+ *            the call of _next that gave the instruction
  *   mode     of the instruction or block
  *   returns  IPT_OK: `size` bytes were written
  *            IPT_NEED_PAGE: not all of them are there
@@ -1330,25 +1341,25 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
                            uint8_t *buffer, size_t size);
 
 /* Forget code: [ip, ip + size), in one address space or (asid NULL) in all;
- * size 0 stands for the whole address space. Takes effect at once, also for
- * decoders in the middle of it. With config.space_at it means all, whatever
- * asid is.
+ * size 0 means the whole address space. Takes effect at once, also for decoders
+ * that are in the middle of that code. With config.space_at, asid is ignored:
+ * the code is forgotten in all address spaces.
  *
- * It wants linear addresses. If you learn of physical pages that were written,
- * have config.read note asid and page for each frame that it copies from, which
- * lies in one page: when the frame is written, forget that page in that asid
- * for each note, and drop the notes. Nothing else can be known of the frame, if
- * asids with equal numbers by config.space have the same frames. Where there is
- * no room for a note, forget all: ip 0, size 0, asid NULL. examples/frames.h
- * does this; with ipt_cov_invalidate it is the same.
+ * Addresses are linear. If you are notified of writes by physical page, let
+ * config.read record (frame, asid, page) for every page that it copies from; on
+ * a write, invalidate each recorded (asid, page) of the frame and delete these
+ * records. That covers all cached code of the frame, if address spaces with
+ * equal numbers by config.space have the same frames. If there is no room for a
+ * record, forget all: ip 0, size 0, asid NULL. examples/frames.h does this; it
+ * works with ipt_cov_invalidate, too.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  *          IPT_BUDGET: cache->fuel is used up. Call again, with the same
  *          arguments, before you decode anything
  * cost     in one address space: 8 lines are looked at for every 32 of
  *          size + 512 bytes, however large the cache is. In all: the same for
- *          each that is known, but no line twice. Nothing for a whole space
- *          that is known */
+ *          each address space in the cache, but no line twice. Constant for
+ *          the whole of an address space that is in the cache */
 IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
                                  uint64_t ip, uint64_t size);
 
@@ -1356,7 +1367,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  * [blk]  the walk: blocks in execution order
  * ========================================================================== */
 
-/* What is particular about a block or an instruction. */
+/* Flags of blocks and instructions. */
 #define IPT_FLOW_SPECULATIVE 0x001 /* executed inside a transaction */
 #define IPT_FLOW_ENABLED 0x002     /* tracing was enabled just before it */
 #define IPT_FLOW_RESUMED 0x004     /* ... where it had been disabled */
@@ -1373,8 +1384,9 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
 /* Instructions that executed one after the other. A block ends
  *   - after each instruction that needs trace to go on: conditional, indirect
  *     and far branches, returns
- *   - at each event. One that config.unwanted has ends a block only if it
- *     leads flow elsewhere, or to another mode, address space or transaction
+ *   - at each event. An event of config.unwanted ends a block only if it
+ *     changes where flow goes, the mode, the address space or the state of a
+ *     transaction
  *   - after an instruction in two mappings, and where config.section changes
  *   - after 65535 instructions
  *   - with IPT_CONFIG_END_ON_CALL and _JUMP after direct calls and jumps.
@@ -1395,13 +1407,15 @@ typedef struct ipt_block {
 /* A decoder of blocks. */
 typedef struct ipt_blk_decoder ipt_blk_decoder;
 
-/* As for packets; config.read is needed. `cache` may be NULL: code is then
- * read and classified each time flow comes to it. What was read is kept for up
- * to 32 instructions. Only a cache can be told that code has changed.
+/* As for packets; config.read is needed. `cache` may be NULL: code is then read
+ * and classified each time that flow reaches it, and kept for up to 32
+ * instructions. If code changes while it is traced, use a cache: only a cache
+ * has a function that makes it forget code.
  *
- * When you synchronise, a block (an instruction) may wait because it is not
- * known yet what comes after it. It is proven: the next ipt_blk_next
- * (ipt_insn_next) gives it, and then come the events of the new place. */
+ * A block (or an instruction) may be proven and not yet given when you
+ * synchronise, because the decoder did not know yet what follows it. The next
+ * ipt_blk_next (or ipt_insn_next) gives it; the events of the new position come
+ * after it. */
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
                          const ipt_trace *trace, ipt_cache *cache);
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder);
@@ -1412,8 +1426,8 @@ IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset);
 IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start);
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid);
 
-/* As ipt_insn_resync. A block in progress comes with the next ipt_blk_next,
- * whatever this returns: call that once more even after IPT_END. */
+/* As ipt_insn_resync. The next ipt_blk_next gives the block in progress,
+ * whatever this returns: call ipt_blk_next once more even after IPT_END. */
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder);
 
 /* The next block; otherwise exactly as ipt_insn_next. */
@@ -1441,12 +1455,11 @@ typedef struct ipt_insn_decoder ipt_insn_decoder;
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
                           const ipt_trace *trace, ipt_cache *cache);
 
-/* To a PSB. The status has IPT_EVENT_PENDING if an event comes before the first
- * instruction, and IPT_IP_SUPPRESSED if tracing is disabled there. To see that,
- * trace is read ahead. If trace or fuel ends, or an error comes, before the
- * PSB+ is read, the status has IPT_IP_SUPPRESSED although tracing may be
- * enabled. A further PSB that is met ahead is at.sync, and _sync_forward does
- * not find it again. */
+/* Synchronise to a PSB. The status has IPT_EVENT_PENDING if an event comes
+ * before the first instruction, and IPT_IP_SUPPRESSED if tracing is disabled
+ * there, or if the trace, the fuel or an error ended the call inside the PSB+.
+ * To know this the call reads ahead. If it meets another PSB there, at.sync
+ * moves to that one, and _sync_forward will not find it again. */
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder);
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
@@ -1454,50 +1467,50 @@ IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset);
 /* As ipt_evt_start; returns as ipt_insn_sync_forward. */
 IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start);
 
-/* Set the address space of the next instruction where the trace does not name
- * it: VMX controls may conceal PIP and VMCS packets. It holds until the next
- * PIP, VMCS, gap or synchronisation.
+/* Set the address space of the next instruction if you know it and the trace
+ * does not: VMX controls may conceal PIP and VMCS packets. It is valid until
+ * the next PIP, VMCS, gap or synchronisation.
  *
  * returns  IPT_OK; IPT_ERR_NOSYNC, IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid);
 
-/* Go on after an error, or give up a page: drop what flow needed at at.ip and
- * take flow up where the next packet has an IP. Return stack and address space
- * stay. A loop over it that stops at errors ends. If it returns a note, the
- * next call goes on with it, and so does a _next. Events that are met on the
- * way are given, also before IPT_END or an error, and what they say holds. If
- * the next event about flow is ENABLED although tracing was enabled, the
- * packet of a DISABLED was lost: one without IP and target is given before it.
+/* Go on after an error, or give up a missing page: leave the flow at at.ip and
+ * go on at the next packet with an IP. Return stack and address space stay. A
+ * loop over this function that stops at errors ends. If it returns a note, the
+ * next call continues, whether of this function or of _next. Events on the way
+ * are given, also before IPT_END or an error, and take effect. If tracing is
+ * reported as enabled while it was enabled already, the disabling packet was
+ * lost: a DISABLED without IP and target is inserted before that event.
  *
  * returns  as ipt_insn_sync_forward; IPT_ERR_NOSYNC: not synchronised at all
  *          the errors of ipt_evt_next: only a _sync function gets past a packet
  *          that cannot be decoded */
 IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder);
 
-/* The next instruction that executed. None is handed out beyond what the trace
- * at hand proves.
+/* The next instruction that executed. An instruction is given only when the
+ * trace read so far proves that it executed.
  *
  * returns  >= 0: *insn was written. IPT_EVENT_PENDING: events follow this
- *          instruction. Pull them with ipt_insn_event before the next call,
- *          which drops those that you did not pull and counts them
- *          (at.dropped). IPT_IP_SUPPRESSED: tracing is disabled after this
- *          instruction
+ *          instruction. Fetch them with ipt_insn_event before the next call,
+ *          which drops the rest and counts them (at.dropped).
+ *          IPT_IP_SUPPRESSED: tracing is disabled after this instruction
  *          IPT_EVENT_FIRST: an event that became known only now comes before
- *          the next instruction. Pull it, or call again to drop it. This
- *          happens with open traces, fuel or missing pages. It also happens
- *          where a packet is lost that the next instruction needs, before a
- *          note (see IPT_EVT_PTWRITE), before a branch that has a CBR, MNT,
- *          PWRE or PWRX among its packets, and while a _resync that met more
- *          than four events is not done
+ *          the next instruction. Fetch it, or call again to drop it. This
+ *          happens with open traces, fuel or missing pages. It also happens if
+ *          a packet that the next instruction needs was lost, before a stray
+ *          PTW (see IPT_EVT_PTWRITE), before a branch with a CBR, MNT, PWRE or
+ *          PWRX between its packets, and during a _resync that met more than
+ *          four events
  *          IPT_END, IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE (see at.missing)
  *          IPT_ERR_MISMATCH: trace and code contradict each other at at.ip
  *          IPT_ERR_RETURN, IPT_ERR_RETCOMP, IPT_ERR_MODE
- *          IPT_ERR_RETURN_LOST: the return at at.ip was given, as the trace
- *          proves it. Where it went is not known: its call is from before an
- *          overflow, a gap or a _resync. Frames of later calls are used. See
+ *          IPT_ERR_RETURN_LOST: the return at at.ip executed and was given. Its
+ *          target is not known, because its call was before an overflow, a gap
+ *          or a _resync. Returns of later calls are not affected. See
  *          IPT_CONFIG_KEEP_CALLS
- *          IPT_ERR_NO_TNT: the branch at at.ip was given. Where it went is not
- *          known, as the trace has no bit for it. See IPT_CONFIG_NO_TNT
+ *          IPT_ERR_NO_TNT: the branch at at.ip executed and was given. Its
+ *          target is not known, because the trace has no bit for it. See
+ *          IPT_CONFIG_NO_TNT
  *          IPT_ERR_IMAGE, IPT_ERR_CALLBACK, IPT_ERR_BAD_INSN, IPT_ERR_LOOP
  *          the errors of ipt_evt_next; IPT_ERR_NOSYNC */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn);
@@ -1538,145 +1551,148 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
 /* A line of a memo, 64 bytes. */
 typedef struct ipt_cov_line ipt_cov_line;
 
-/* A memo: where runs of TNT bits lead, so that they need not be walked again.
- * It never changes what is found, only how fast.
+/* A memo: it remembers where runs of TNT bits lead, so that the decoder need
+ * not walk them again. It changes only speed, never results.
  *
  * Decoders with equal configs, the same cache and the same table of blocks may
- * use one memo, in any order of calls, by one thread at a time. A decoder with
- * another config or table empties it when it begins; the others then cannot go
- * on with their runs. What counts there is listed at ipt_cov_begin. One with
- * another cache empties it whenever it is used; the others go on, and learn
- * anew. Decoders without a cache count as having the same one: they have to
- * read the same code. While nobody changes a memo, any number of
- * threads may read it in parallel: see ipt_cov_config.shared.
+ * share a memo, in any order of calls, one thread at a time. Two kinds of
+ * decoders clear it:
+ *   - one with another config or another table of blocks, when it begins (the
+ *     list of settings that count is at ipt_cov_begin). This also ends the runs
+ *     of the other decoders.
+ *   - one with another cache, each time it is used. The other decoders can go
+ *     on with their runs; they have to learn again.
+ * Decoders without a cache count as having the same one: they have to read the
+ * same code. While no decoder writes to a memo, any number of threads may read
+ * it in parallel: see ipt_cov_config.shared.
  *
- *   uint64_t lost   lines that others took the place of, also those of before
- *                   the memo was emptied. If a run of a program that was run
- *                   before, under the same configs, still has misses, and they
- *                   grow with this, a larger memo is faster */
+ *   uint64_t lost   lines evicted so far, also before the memo was cleared. If
+ *                   it grows while a program that ran before, under the same
+ *                   configs, still has misses, use a larger memo */
 typedef struct ipt_cov_memo ipt_cov_memo;
 
-/* Give a memo its memory: `count` lines, at least 4. The largest power of two
- * of them is used. As many lines as blocks that a program executes, each
- * counted once, hold nearly all that the memo can know; twice as many are
- * better where all blocks run equally often. 16384 (1 MiB) suit most programs.
- * A run that uses the memo, or shares it, must not go on after this:
- * ipt_cov_begin. That is noticed only until another decoder uses the memo.
+/* Give a memo its memory: `count` lines, at least 4, of which the largest power
+ * of two is used. One line for each different block that a program executes is
+ * enough for nearly all that the memo can learn; take twice as many if all
+ * blocks run equally often. 16384 (1 MiB) suit most programs.
+ * Runs that use or share the memo must be restarted with ipt_cov_begin. This is
+ * not detected reliably.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
                               size_t count);
 
-/* A block that was seen, 16 bytes. */
+/* An entry of a table of blocks, 16 bytes. */
 typedef struct ipt_cov_mark ipt_cov_mark;
 
-/* The blocks that were seen: address, size and mode, in whatever address space.
- * For any number of decoders that are used by one thread at a time.
+/* A table of the blocks seen so far: address, size and mode, regardless of the
+ * address space. For any number of decoders that are used by one thread at a
+ * time.
  *
  *   uint64_t count  blocks in it
- *   uint64_t lost   how often there was no room for a block. It counted as new
- *                   then, and does so again each time that it is walked */
+ *   uint64_t lost   how often there was no room for a block. Such a block
+ *                   counts as new each time that it is walked */
 typedef struct ipt_cov_seen ipt_cov_seen;
 
-/* Give a table its memory, or empty it: `count` marks, at least 64. The largest
- * power of two of them is used. Twice as many as there are blocks will do.
+/* Give a table its memory, or clear it: `count` marks, at least 64, of which
+ * the largest power of two is used. Twice the number of blocks is enough.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  * cost     linear in `count`: it clears them */
 IPT_API int ipt_cov_seen_init(ipt_cov_seen *seen, ipt_cov_mark *marks,
                               size_t count);
 
-/* What coverage is wanted. Fill it from zero; any outputs go together.
+/* The kinds of coverage that you want, in any combination. Begin with all zero.
  *
- * An edge leads from the address of a branch to where it went. Edges of
- * conditional branches always count; with IPT_COV_INDIRECT those of indirect
- * and far branches and of returns do, too. Branches that end tracing have none.
- * The path is the edges that count, in their order. */
+ * An edge leads from the address of a branch to its target, or to the next
+ * instruction if it was not taken. Edges of conditional branches always count;
+ * with IPT_COV_INDIRECT those of indirect and far branches and of returns
+ * count, too. A branch that ends tracing has no edge. The path is the sequence
+ * of the edges that count. */
 typedef struct ipt_cov_config {
     /* Counters: an edge adds one to counter s % bitmap_size, where s is the low
      * half of mix(to) ^ mix(from) >> 1 and mix(v) is (v ^ v >> 31) times
-     * 0x7fb5d329728ea185. These are libxdc's, where the size is a power of two.
-     * Nobody clears it but you. 0: none. */
+     * 0x7fb5d329728ea185. If the size is a power of two, this is the counter
+     * that libxdc uses. ipt never clears the bitmap. 0: none. */
     uint8_t *bitmap;
-    uint32_t bitmap_size; /* counters, at least 1 if there is a bitmap; if there
-                           * are more than 1 << 26, no memo is used */
+    uint32_t bitmap_size; /* counters, at least 1 if there is a bitmap; above
+                           * 1 << 26 no memo is used */
 
     uint32_t flags; /* IPT_COV_ */
 
-    /* Called for each edge, with the branch's IPT_INSN_. 0: nobody is. With
-     * `edge`, or with `block` but without `seen`, no memo is used. */
+    /* Called for each edge, with the kind of the branch (IPT_INSN_); may be 0.
+     * With `edge`, or with `block` but without `seen`, no memo is used. */
     void (*edge)(uint64_t from, uint64_t to, uint8_t kind, void *context);
 
     /* Called for each block when it has ended: `size` bytes of code at ip that
      * executed one after the other. A block ends after every branch, where an
      * event leads away, and where config.section changes. With `seen` it is
-     * called only for a block that is new to that table. 0: nobody is. */
+     * called only for a block that is new to that table. May be 0. */
     void (*block)(uint64_t ip, uint32_t size, uint8_t mode, void *context);
 
-    void *context; /* handed to both */
+    void *context; /* passed to both callbacks */
 
-    /* An array of IPT_FILTERS ranges of branch addresses, all of which are
-     * read. Edges in STOP ranges do not count. Of the others, those in TRACE
-     * ranges do, or all if there is no such range. With another filter the memo
-     * is emptied. Blocks, and the table of them, do not depend on it.
-     * 0: all count. */
+    /* An array of IPT_FILTERS ranges of branch addresses; each element is read,
+     * so set the kind of all. Edges in STOP ranges do not count. If there are
+     * TRACE ranges, only edges in them count. A change of filter clears the
+     * memo. Blocks, and the table of blocks, do not depend on the filter.
+     * 0: all edges count. */
     const ipt_filter *filter;
 
-    ipt_cov_memo *memo;         /* 0: walk everything. `shared` is then not
-                                 * looked into, but _init and _begin check it
-                                 * all the same */
-    const ipt_cov_memo *shared; /* a memo that a run has filled: looked into
-                                 * first, and only read. It needs `memo`, which
-                                 * may be small. When a run begins, code has to
-                                 * be what it was filled with: nothing checks
-                                 * that. 0: none */
+    ipt_cov_memo *memo;         /* 0: walk everything. `shared` is not used
+                                 * then, although _init and _begin check it */
+    const ipt_cov_memo *shared; /* a memo that earlier runs have filled: looked
+                                 * into first, and only read. It needs `memo`,
+                                 * which may be small. When a run begins, the
+                                 * code has to be the code that it was filled
+                                 * with; this is not checked. 0: none */
 
-    /* Blocks that were seen before; new ones are added. 0: every block counts
-     * as new. `shared` has to be filled with a table if there is one here, and
-     * without if not. Blocks on paths that it knows count as seen, and are not
-     * added. */
+    /* The table of blocks seen so far; new blocks are added. 0: every block
+     * counts as new. If this is set, `shared` must have been filled with a
+     * table set, too; if it is 0, without one. Blocks on paths that `shared`
+     * has count as seen, and are not added. */
     ipt_cov_seen *seen;
 } ipt_cov_config;
 
 /* ipt_cov_config.flags */
 #define IPT_COV_INDIRECT 0x01u /* edges of indirect branches count, too */
 #define IPT_COV_SATURATE 0x02u /* counters stop at 255; otherwise they wrap */
-#define IPT_COV_HASH 0x04u     /* work out the hash of the path */
+#define IPT_COV_HASH 0x04u     /* compute the hash of the path */
 #define IPT_COV_FLAGS_ 0x07u
 
 /* ipt_cov_decoder.verdict, as of the end of the last _run or _resync. 0: the
- * run was decoded to its end, all of it. Trace without any byte has 0, too,
- * but at.valid has no IPT_AT_SYNC then; nor has it after ipt_cov_start, until
- * a PSB comes. */
+ * run was decoded completely. An empty trace gives 0, too; at.valid is then
+ * without IPT_AT_SYNC, as it is after ipt_cov_start until a PSB comes. */
 #define IPT_COV_UNFINISHED 0x01u /* the end was not reached (yet) */
-#define IPT_COV_SKIPPED 0x02u    /* there is trace before the first PSB, or
-                                  * there is no PSB: it was not decoded */
+#define IPT_COV_SKIPPED 0x02u    /* the trace before the first PSB, or all of a
+                                  * trace without a PSB, was not decoded */
 #define IPT_COV_OVERFLOW 0x04u   /* the processor lost trace */
 #define IPT_COV_GAP 0x08u        /* trace was lost between two pieces */
-#define IPT_COV_NO_PAGE 0x10u    /* at.missing is not there. The next
-                                  * ipt_cov_run takes this back. After a
-                                  * _resync, which gives it up, it stays */
+#define IPT_COV_NO_PAGE 0x10u    /* the code at at.missing is missing. The next
+                                  * ipt_cov_run clears this bit, unless a
+                                  * _resync has given the page up */
 #define IPT_COV_ERROR 0x20u      /* ipt_cov_run returned an error, other than
-                                  * IPT_ERR_TRUNCATED. It stays, even if a
-                                  * callback's new answer let flow go on */
+                                  * IPT_ERR_TRUNCATED. The bit stays, even if
+                                  * a callback's new answer let flow go on */
 #define IPT_COV_TRUNCATED 0x40u  /* the trace ends inside a packet */
 
-/* A decoder of coverage. Of `at`, tsc, cbr, lost_mtc, lost_cyc and IPT_AT_TSC
- * mean nothing: they may be set or not, and may be old.
+/* A decoder of coverage. Do not use tsc, cbr, lost_mtc, lost_cyc and IPT_AT_TSC
+ * of `at`: coverage does not keep time.
  *
  *   uint64_t begin    stream offset of the run's first PSB; after
  *                     ipt_cov_start that of its first packet
  *   uint64_t hash     of the path so far, with IPT_COV_HASH
- *   uint64_t hits     steps of this run that the memos knew, ...
- *   uint64_t misses   ... and that had to be walked to be learned. Memos join
- *                     steps: the same trace may take fewer of them later
- *   uint32_t verdict  what became of this run: IPT_COV_UNFINISHED and the
- *                     others above; 0: it was decoded to its end, all of it */
+ *   uint64_t hits     steps of this run that were found in a memo
+ *   uint64_t misses   steps of this run that had to be walked, and were
+ *                     learned. Memos join steps: the same trace may take fewer
+ *                     of them later
+ *   uint32_t verdict  IPT_COV_UNFINISHED and the other bits above; 0: the run
+ *                     was decoded completely */
 typedef struct ipt_cov_decoder ipt_cov_decoder;
 
-/* Prepare a decoder for its first run. Both configs, and what they point to,
- * are borrowed like `trace` and `cache`. `cache` may be NULL.
+/* Prepare a decoder for its first run. It borrows both configs and all they
+ * point to, as it borrows `trace` and `cache`. `cache` may be NULL.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  *          IPT_ERR_CONFIG: also if `shared` was filled under other configs, or
@@ -1685,15 +1701,19 @@ IPT_API int ipt_cov_init(ipt_cov_decoder *decoder, const ipt_config *config,
                          const ipt_cov_config *cov, const ipt_trace *trace,
                          ipt_cache *cache);
 
-/* Begin the next run: forget flow, hash and verdict; keep code and memo. The
- * bitmap is yours to keep or clear. The configs are read again here: change
- * them before this call and not within a run. The memo is emptied if one of
- * these is another: flags (of ipt_cov_config all but SATURATE, of ipt_config
- * NO_RETCOMP and RELATIVE_IP), errata, either filter, the size of the bitmap,
- * the table of blocks, or whether there is a bitmap or a config.section. It is
- * not if callbacks, their context or what they answer are otherwise others:
- * then call ipt_cov_invalidate for all code after this. After an error there is
- * no run until a _begin succeeds.
+/* Begin the next run: forget flow, hash and verdict; keep code and memo. Clear
+ * the bitmap yourself, if you wish. The configs are read again here: change
+ * them before this call and not during a run. The memo is cleared if one of
+ * these has changed:
+ *   - flags: of ipt_cov_config all but SATURATE, of ipt_config NO_RETCOMP and
+ *     RELATIVE_IP
+ *   - errata, and either filter
+ *   - the size of the bitmap, and whether there is a bitmap
+ *   - the table of blocks
+ *   - whether there is a config.section.
+ * Other changes, to callbacks, their context or their answers, are not
+ * detected: call ipt_cov_invalidate for all code after this. After an error
+ * there is no run until a _begin succeeds.
  *
  * returns  as ipt_cov_init */
 IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
@@ -1705,34 +1725,35 @@ IPT_API int ipt_cov_begin(ipt_cov_decoder *decoder, const ipt_trace *trace);
  * returns  as ipt_insn_start; IPT_ERR_STATE, IPT_ERR_CONFIG: as ipt_cov_run */
 IPT_API int ipt_cov_start(ipt_cov_decoder *decoder, const ipt_start *start);
 
-/* Decode from the first PSB as far as the trace goes.
+/* Decode from the first PSB to the end of the trace.
  *
- * returns  IPT_END: the end was reached. decoder->verdict says what is missing
+ * returns  IPT_END: the end was reached. decoder->verdict names any losses
  *          IPT_MORE, IPT_BUDGET, IPT_NEED_PAGE: supply it and call again
  *          the errors of ipt_insn_next, once flow is lost: ipt_cov_resync
  *          IPT_ERR_STATE: the last _begin failed
  *          IPT_ERR_CONFIG: a decoder with another config has begun to use the
- *          memo, or the memo, or the table of blocks that it goes with, was
- *          initialised again: ipt_cov_begin
- *          With each of them all outputs hold as of decoder->at. Only the block
- *          in progress is missing: it comes when it ends, at the latest with
- *          IPT_END. If the run is given up before, it does not come. */
+ *          memo, or the memo or its table of blocks was initialised again: call
+ *          ipt_cov_begin
+ *          Whatever it returns, all outputs are complete up to decoder->at but
+ *          for the block in progress. That block is given when it ends, or with
+ *          IPT_END, and never if you abandon the run before. */
 IPT_API int ipt_cov_run(ipt_cov_decoder *decoder);
 
-/* After an error, or to give up a missing page: take flow up where the trace
- * says where it is, at the next PSB at the latest. Then call ipt_cov_run.
+/* Go on after an error, or give up a missing page: find the next packet that
+ * says where flow is, which a PSB+ does in any case. Then call ipt_cov_run.
  *
- * returns  >= 0; IPT_END: the trace says it nowhere; IPT_MORE, IPT_BUDGET
+ * returns  >= 0; IPT_END: there is no such packet; IPT_MORE, IPT_BUDGET
  *          IPT_ERR_STATE, IPT_ERR_CONFIG: as ipt_cov_run */
 IPT_API int ipt_cov_resync(ipt_cov_decoder *decoder);
 
-/* Forget code in the decoder's cache, as ipt_cache_invalidate does. At once the
- * decoder's memo is emptied, and the shared one is not looked into in this run,
- * unless it is certain that no such code is known. The next _begin trusts the
- * shared one again: if code is not again what that was filled with, set
- * ipt_cov_config.shared to 0 first. ipt_cache_invalidate on that cache has the
- * same effect. Without a cache the memo is always emptied, and only this
- * decoder stops looking into a shared one: call it for each that has one.
+/* Forget code in the decoder's cache, as ipt_cache_invalidate does (calling
+ * that for the cache has the same effect). Unless the cache certainly has no
+ * such code, this also clears the decoder's memo, and the shared memo is not
+ * used for the rest of the run. The next _begin uses the shared memo again: if
+ * the code is then still different from the code it was filled with, set
+ * ipt_cov_config.shared to 0 first.
+ * Without a cache this always clears the memo, and only this decoder stops
+ * using a shared one: call it for each decoder that shares it.
  *
  * returns  as ipt_cache_invalidate */
 IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
@@ -1741,8 +1762,8 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
 /* ==========================================================================
  * [hot]  hot traces, made of blocks
  *
- * A trace is a list of blocks that ran one after the other and begins at a
- * block that often runs, its head. Traces are built as DynamoRIO builds them:
+ * A trace is a list of blocks that ran one after the other. It begins at a
+ * block that runs often, its head. Traces are built as DynamoRIO builds them:
  * when a head has run often enough, the blocks that run next are recorded.
  *
  *     static ipt_hot_head heads[4096];
@@ -1761,33 +1782,33 @@ IPT_API int ipt_cov_invalidate(ipt_cov_decoder *decoder, const ipt_asid *asid,
  *     }
  *
  * A block becomes a head when
- *   - flow gets there from a kept trace, in whatever way,
- *   - flow gets there by a direct branch (the last instruction of the block
- *     before is JCC, JMP or CALL), at an address not above that of the block
- *     before, or
+ *   - flow reaches it from a kept trace, by any kind of branch,
+ *   - flow reaches it by a direct branch (the last instruction of the block
+ *     before is JCC, JMP or CALL), and its address is not above that of the
+ *     block before, or
  *   - you mark it.
- * A head counts its runs, except inside of a kept trace and while another trace
- * is recorded. When it has run `threshold` times, that run is the first block
- * of a recording. The recording ends before a block when
+ * A head counts its runs, except inside a kept trace and while another trace is
+ * recorded. The run that reaches `threshold` becomes the first block of a
+ * recording. The recording ends before a block when
  *   - it has max_blocks, or there is no more memory for it,
- *   - config.end_trace says so, or
- *   - config.end_trace leaves it to ipt_hot, the recording has more than one
+ *   - config.end_trace returns IPT_HOT_END, or
+ *   - config.end_trace returns IPT_HOT_DECIDE, the recording has more than one
  *     block, and the next block is a head or the first one of a kept trace.
- * The recording is aborted where flow does not go on by itself: trace was lost,
+ * The recording is aborted when flow does not go on by itself: trace was lost,
  * tracing was disabled or enabled, an interrupt or a transaction's abort came
- * between, mode or address space changed, and at ipt_hot_break. Its head then
- * counts anew, and config.aborted is called.
+ * between, mode or address space changed, or ipt_hot_break was called. Its head
+ * then counts from 0 again, and config.aborted is called.
  *
  * Flow is in a kept trace from its head on, as long as the blocks are those of
  * the trace. Blocks may be in several traces.
  *
  * An event may cut a block in two (see ipt_block); each part is a block here.
  * Use IPT_CONFIG_END_ON_CALL and _JUMP: blocks are contiguous then. Without
- * them it is not known what code a block has, so ipt_hot_invalidate may miss
- * one, and direct jumps inside of a block make no heads.
+ * them the code of a block is not known, so ipt_hot_invalidate may miss a
+ * block, and direct jumps inside a block make no heads.
  * ========================================================================== */
 
-/* What a trace, or its head, is known by: the address of the first block. */
+/* Identifies a trace or its head: the address of the first block. */
 typedef struct ipt_hot_tag {
     uint64_t ip;
     ipt_asid asid;
@@ -1797,52 +1818,53 @@ typedef struct ipt_hot_tag {
 /* A head. Read-only. */
 typedef struct ipt_hot_head {
     ipt_hot_tag tag;
-    uint32_t count;  /* runs; with a trace: how soon it gives up its place */
-    uint32_t trace_; /* kept: its index, plus 1 */
-    uint8_t used;    /* 0: there is none here */
+    uint32_t count;  /* runs; if it has a trace, how soon it is evicted */
+    uint32_t trace_; /* index of its kept trace, plus 1 */
+    uint8_t used;    /* 0: this entry is free */
 } ipt_hot_head;
 
 /* A kept trace. Read-only. */
 typedef struct ipt_hot_trace {
     ipt_hot_tag tag;
-    uint64_t runs;  /* how often flow came to its head since it was kept */
+    uint64_t runs;  /* how often flow reached its head since it was kept */
     uint64_t credit_; /* blocks of its runs, as far as they still count */
     uint32_t first; /* index of its first block in config.blocks */
-    uint32_t count; /* blocks. 0 if deleted, which only a callback can see */
+    uint32_t count; /* blocks; 0: deleted, which only a callback can see */
     uint32_t head_; /* index of its head */
     uint32_t link_; /* index of the trace that came after it last, plus 1 */
 } ipt_hot_trace;
 
-/* What config.end_trace returns. */
+/* Return values of config.end_trace. */
 enum { IPT_HOT_DECIDE, IPT_HOT_END, IPT_HOT_CONTINUE };
 
-/* What config.trace returns. */
+/* Return values of config.trace. */
 enum { IPT_HOT_KEEP, IPT_HOT_DROP };
 
 #define IPT_HOT_NO_LIMIT UINT32_MAX
 
-/* Memory, limits and callbacks. Fill it from zero. Callbacks may call
+/* Memory, limits and callbacks. Begin with all zero. Callbacks may call
  * ipt_hot_mark_head, _delete and _invalidate, but neither _feed nor _break. */
 typedef struct ipt_hot_config {
-    /* Handed to every callback below, for you to use. */
+    /* Your own pointer, passed to every callback below. */
     void *context;
 
     /* Does the trace being recorded end before the block at `next`? Called
      * before each block except the first. IPT_HOT_END: yes. IPT_HOT_CONTINUE:
      * no, unless it has max_blocks. IPT_HOT_DECIDE and any other value: the
-     * rules above decide, as they do where this is 0. */
+     * rules above decide. May be 0, which is the same as IPT_HOT_DECIDE. */
     int (*end_trace)(const ipt_hot_tag *tag, uint64_t next, void *context);
 
-    /* A trace is complete. `blocks` holds until this returns. IPT_HOT_KEEP:
-     * keep it; any other value: drop it, its head counts anew. Where this is 0,
-     * all are kept. A trace that is deleted, or invalidated, from inside is
-     * dropped. */
+    /* A trace is complete. `blocks` is valid until this returns. IPT_HOT_KEEP:
+     * keep it. Any other value: drop it; its head then counts from 0 again. If
+     * the callback deletes or invalidates the trace, it is dropped. May be 0:
+     * all traces are kept. */
     int (*trace)(const ipt_hot_tag *tag, const ipt_block *blocks,
                  uint32_t count, void *context);
 
     /* A kept trace was deleted: by ipt_hot_delete, _invalidate, or because
-     * there was no room; from inside a callback: when that has returned.
-     * Several at once come in the order in which they were kept. May be 0. */
+     * there was no room. If a callback deleted it, this is called after that
+     * has returned. Several at once come in the order in which they were kept.
+     * May be 0. */
     void (*deleted)(const ipt_hot_tag *tag, void *context);
 
     /* A recording was aborted. May be 0. */
@@ -1854,29 +1876,30 @@ typedef struct ipt_hot_config {
     ipt_block *blocks;
     uint32_t head_count;  /* the largest power of two of them is used */
     uint32_t trace_count; /* traces that can be kept */
-    uint32_t block_count; /* at least 2; max_blocks of them, but at most half,
+    uint32_t block_count; /* at least 2. max_blocks of them, but at most half,
                            * are for the trace being recorded, the rest for
-                           * those kept */
+                           * kept traces */
 
     uint32_t threshold;  /* runs of a head; 0: 50 */
     uint32_t max_blocks; /* of a trace; 0: 128; IPT_HOT_NO_LIMIT */
 } ipt_hot_config;
 
-/* How often. The last four say what full tables did: with none of them, traces
- * are those that unbounded memory gives. */
+/* Counts. The last four count effects of full tables: if all are 0, the traces
+ * are those that unbounded memory would give. */
 typedef struct ipt_hot_stats {
-    uint64_t blocks;  /* fed */
+    uint64_t blocks;  /* blocks fed */
     uint64_t inside;  /* instructions in kept traces */
     uint64_t insns;   /* all instructions */
-    uint64_t told;    /* complete traces that config.trace got, ... */
-    uint64_t dropped; /* ... and not kept, because config.trace said so */
+    uint64_t told;    /* complete traces passed to config.trace */
+    uint64_t dropped; /* complete traces that config.trace did not keep */
     uint64_t deleted; /* kept traces deleted, `evicted` included */
-    uint64_t aborted; /* recordings */
-    uint64_t heads_lost; /* no room for a head: it, or another, was forgotten,
+    uint64_t aborted; /* recordings aborted */
+    uint64_t heads_lost; /* no room for a head: it or another one was forgotten,
                           * or counts one less */
-    uint64_t evicted;    /* kept traces deleted to have room */
-    uint64_t refused;    /* complete traces that it did not get: there was no
-                          * room, and those kept run more often */
+    uint64_t evicted;    /* kept traces deleted to make room */
+    uint64_t refused;    /* complete traces not passed to config.trace, because
+                          * there was no room and the kept traces run more
+                          * often */
     uint64_t cut;        /* traces that ended because there was no room to
                           * record another block */
 } ipt_hot_stats;
@@ -1888,7 +1911,7 @@ typedef struct ipt_hot_stats {
  *   uint32_t kept   traces: the first ones of config.traces, in order */
 typedef struct ipt_hot ipt_hot;
 
-/* Prepare a builder. The config and its memory are borrowed.
+/* Prepare a builder. It borrows the config and its memory.
  *
  * returns  IPT_OK; IPT_ERR_ARG
  *          IPT_ERR_CONFIG: memory is missing
@@ -1899,7 +1922,7 @@ IPT_API int ipt_hot_init(ipt_hot *h, const ipt_hot_config *config);
  *
  * asid     its address space: decoder.at.asid before ipt_blk_next gave it
  * returns  IPT_OK; IPT_ERR_ARG; IPT_ERR_STATE: also from inside a callback
- * cost     bounded; where a trace is complete, linear in the memory for traces
+ * cost     bounded; if it completes a trace, linear in the memory for traces
  *          and blocks */
 IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
                          const ipt_asid *asid);
@@ -1910,22 +1933,24 @@ IPT_API int ipt_hot_feed(ipt_hot *h, const ipt_block *block,
  * returns  as ipt_hot_feed */
 IPT_API int ipt_hot_break(ipt_hot *h);
 
-/* Make a block a head, if it is none. It has a place in a full table, too.
+/* Make a block a head, unless it is one already. It gets a place even if the
+ * table is full.
  *
  * returns  as ipt_hot_feed. Callbacks may call it, too */
 IPT_API int ipt_hot_mark_head(ipt_hot *h, const ipt_hot_tag *tag);
 
-/* Delete the trace with this tag, or abort its recording. Its head counts anew.
+/* Delete the trace with this tag, or abort its recording. Its head then counts
+ * from 0 again.
  *
  * returns  1: there was one; 0: there was none
  *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_hot_delete(ipt_hot *h, const ipt_hot_tag *tag);
 
-/* Code changes: delete the traces with code in [ip, ip + size), abort such a
- * recording, and forget the heads that lie there, marked ones as well, in one
- * address space or (asid NULL) in all; size 0 stands for the whole address
- * space. Code between the first and the last instruction of a block counts as
- * code of it.
+/* Code changes: delete the traces with code in [ip, ip + size), abort a
+ * recording with such code, and forget the heads in that range, even marked
+ * ones. This is done in one address space or (asid NULL) in all; size 0 means
+ * the whole address space. All code between the first and the last instruction
+ * of a block counts as its code.
  *
  * returns  IPT_OK; IPT_ERR_ARG, IPT_ERR_STATE
  * cost     linear in the memory */
@@ -1935,11 +1960,11 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
 /* ==========================================================================
  * [gen]  executed branches to a trace
  *
- * For emulators, simulators and tests: report what ran, in order, and get the
- * trace that a processor writes. One ipt_gen for each logical processor; no
- * code is read, nothing is allocated. examples/emit.c is a toy processor that
- * traces itself, examples/tools/ptrecord.c does that for any program under
- * Linux, tests/truth/ for what QEMU executes.
+ * For emulators, simulators and tests: report the instructions that ran, in
+ * order, and get the trace that a processor would write. Use one ipt_gen for
+ * each logical processor; it reads no code and allocates nothing.
+ * examples/emit.c is a toy processor that traces itself,
+ * examples/tools/ptrecord.c traces any Linux program, tests/truth/ traces QEMU.
  *
  *     ipt_gen_init(&gen, &config, IPT_MODE_64);
  *     gen.out = buffer, gen.size = sizeof(buffer);
@@ -1952,9 +1977,9 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
  *     }
  *     // at the end: ipt_gen_flush(&gen), the same way, and take the rest
  *
- * ipt_classify, once for each instruction that you translate, gives kind and
- * size. Kinds that leave no trace cost next to nothing and may be left out,
- * except direct calls: a compressed return needs them.
+ * ipt_classify, called once for each instruction that you translate, gives kind
+ * and size. You may leave out kinds that leave no trace, which cost next to
+ * nothing. Direct calls are the exception: compressed returns need them.
  *
  *   what happened                     what to report
  *   a branch, taken or not            ipt_gen_branch
@@ -1963,38 +1988,38 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
  *                                     address filter: u.branch.to. Flow
  *                                     may also leave it without a branch
  *   ... from there                    ENABLED, ip: the first traced again
- *   an interrupt, fault, VM exit      ASYNC_BRANCH, ip: what did not execute,
- *                                     u.branch.to: the handler
+ *   an interrupt, fault, VM exit      ASYNC_BRANCH, ip: the instruction that
+ *                                     did not execute, u.branch.to: the handler
  *   ... to where nothing is traced    ASYNC_DISABLED, ip and NO_TO or to
  *   ... with another CR3, VMCS        ASYNC_PAGING, ASYNC_VMCS, before it
  *   MOV CR3; VM entry; VMPTRLD        PAGING; PAGING, and the branch; VMCS
  *   CS.L, CS.D, RFLAGS.IF change      EXEC_MODE, before the branch or event
- *   a transaction begins, commits     TSX, ip: what executes next
+ *   a transaction begins, commits     TSX, ip: the next instruction
  *   ... aborts                        TSX, then ASYNC_BRANCH, both with the ip
- *                                     where it did
+ *                                     of the abort
  *   PTWRITE                           PTWRITE, ip: its own, or NO_IP
- *   flow gets to a TraceStop range    DISABLED, then STOP
- *   trace gets lost                   say nothing as long as it does; then
+ *   flow reaches a TraceStop range    DISABLED, then STOP
+ *   trace is lost                     report nothing while it is; then
  *                                     OVERFLOW, ip: the first traced again, or
  *                                     NO_IP if tracing is disabled
  *   MWAIT, C-states, new ratio,       MWAIT, EXSTOP, PWRE, PWRX, CBR, CFE
  *   event trace
  *
- * Rings, address filters and buffers are yours: ask for yourself whether an
+ * Rings, address filters and buffers are your part: decide yourself whether an
  * instruction is traced. While tracing is disabled ipt_gen_branch does nothing
- * but say IPT_ERR_CONTEXT, which you may ignore.
+ * and returns IPT_ERR_CONTEXT, which you may ignore.
  * ========================================================================== */
 
-/* What kind of trace to write. Fill it from zero. */
+/* The kind of trace to write. Begin with all zero. */
 typedef struct ipt_gen_config {
     uint32_t flags;      /* IPT_CONFIG_NO_RETCOMP: no compressed returns;
                           * IPT_GEN_ */
     uint32_t psb_period; /* bytes between PSB+; 0: only at the start */
     uint64_t tsc;          /* the TSC when gen.clock is 0 */
-    uint32_t cpuid_15_eax; /* these four as in ipt_config; for MTC neither of */
-    uint32_t cpuid_15_ebx; /* them 0, and ebx at most 511 times eax */
+    uint32_t cpuid_15_eax; /* these four as in ipt_config; MTC needs eax and */
+    uint32_t cpuid_15_ebx; /* ebx above 0, and ebx at most 511 times eax */
     uint8_t mtc_freq;
-    uint8_t nom_freq; /* 0: the TSC counts core cycles, whatever the ratio */
+    uint8_t nom_freq; /* 0: the TSC counts core cycles at any ratio */
     uint8_t cbr;      /* core:bus ratio at the start, 0: no CBR */
 } ipt_gen_config;
 
@@ -2009,15 +2034,15 @@ typedef struct ipt_gen_config {
 
 /* A trace writer. These fields are yours:
  *
- *   uint8_t *out    where it writes, and ...
- *   size_t size     ... how many bytes fit there
+ *   uint8_t *out    your buffer
+ *   size_t size     its size in bytes
  *   size_t used     bytes written: take them and set this back to 0
- *   uint64_t clock  core cycles: move it on between calls. An MTC is written at
- *                   the next call, with the CYC of the time when it was due; if
- *                   several are due, only the last is written */
+ *   uint64_t clock  core cycles: advance it between calls. An MTC that is due
+ *                   is written in the next call, with the CYC of the time when
+ *                   it was due; if several are due, only the last is written */
 typedef struct ipt_gen ipt_gen;
 
-/* Room that any one call needs at most, bytes. */
+/* The most room that one call needs, in bytes. */
 #define IPT_GEN_ROOM 256
 
 /* Prepare a writer: everything in it is cleared, so set out and size after this
@@ -2028,43 +2053,48 @@ typedef struct ipt_gen ipt_gen;
 IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
                          uint8_t mode);
 
-/* An instruction executed: `kind` IPT_INSN_, its address, its size, and where
- * flow went.
+/* An instruction executed: its kind (IPT_INSN_), address and size, and the
+ * address `to` of the next one.
  *
  * returns  IPT_OK
- *          IPT_ERR_ROOM: fewer than IPT_GEN_ROOM bytes are left; nothing done
+ *          IPT_ERR_ROOM: fewer than IPT_GEN_ROOM bytes are left; nothing is
+ *          done
  *          IPT_ERR_CONTEXT: tracing is not enabled, or an ASYNC_PAGING or
- *          ASYNC_VMCS waits for its ASYNC_ event; nothing done
+ *          ASYNC_VMCS waits for its ASYNC_ event; nothing is done
  *          IPT_ERR_ARG, IPT_ERR_STATE */
 IPT_API int ipt_gen_branch(ipt_gen *gen, uint8_t kind, uint64_t ip,
                            uint8_t size, uint64_t to);
 
-/* Something else happened: the event that a decoder is to find, as in the list
- * above. Fill it from zero; type, ip, flags (NO_IP, NO_TO) and u count.
+/* Something other than a branch happened: report it as the event that a decoder
+ * is to find, by the list above. Begin with all zero; type, ip, flags (NO_IP,
+ * NO_TO) and u are used.
  *
- *   DISABLED      With a target it empties the call stack, for the branch may
- *                 have been a call or a return; without one it keeps it.
- *                 Calls and returns while tracing is disabled do not count, for
- *                 decoders do not see them either: a return is compressed to a
- *                 call that was traced, whatever was not traced in between.
- *   ENABLED       With IPT_EVENT_STATUS it begins with a PSB+ that has the IP
- *                 already, as at a VM entry that loads RTIT_CTL.
- *   EXEC_MODE     The first one, if iflag is to be set, before ENABLED.
+ *   DISABLED      With a target it empties the call stack, because the branch
+ *                 may have been a call or a return; without one the call stack
+ *                 stays. Calls and returns while tracing is disabled have no
+ *                 effect: decoders do not see them either. A return is
+ *                 compressed if its call was traced, no matter what ran
+ *                 untraced in between.
+ *   ENABLED       With IPT_EVENT_STATUS it begins with a PSB+ that already has
+ *                 the IP, as at a VM entry that loads RTIT_CTL.
+ *   EXEC_MODE     To begin with iflag set, report one before the first ENABLED.
  *   OVERFLOW      Empties the call stack, too. Branches reported before it are
- *                 not lost. EXEC_MODE, ASYNC_PAGING and ASYNC_VMCS that changed
- *                 while trace was lost come right before it, or after it with
- *                 its ip. A PSB+ says them.
- *   CFE           Without an IP, while tracing is enabled, it takes that of the
- *                 ASYNC_ event to follow, where its type has one.
- *   MNT           Is known, too, with its payload.
+ *                 not lost. Report EXEC_MODE, ASYNC_PAGING and ASYNC_VMCS that
+ *                 changed while trace was lost right before it, or after it
+ *                 with its ip. They are written in a PSB+.
+ *   CFE           Without an IP, while tracing is enabled, it takes the IP of
+ *                 the next ASYNC_ event, if its type has one.
+ *   MNT           Writes an MNT packet with its payload.
  *
- * returns  as ipt_gen_branch; IPT_ERR_CONTEXT: not while tracing is enabled, or
- *          disabled, or while an address space waits for its ASYNC_ event;
- *          IPT_ERR_ARG: of a type that is not in the list, or it does not say
- *          enough. Nothing done */
+ * returns  as ipt_gen_branch
+ *          IPT_ERR_CONTEXT: not allowed while tracing is enabled, or disabled,
+ *          or while an address space waits for its ASYNC_ event; nothing is
+ *          done
+ *          IPT_ERR_ARG: the type is not in the list, or a field that it needs
+ *          is missing; nothing is done */
 IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event);
 
-/* Write out branches that are still collected in a TNT packet.
+/* Write out the TNT packet in progress.
  *
  * returns  as ipt_gen_branch */
 IPT_API int ipt_gen_flush(ipt_gen *gen);
@@ -2074,46 +2104,47 @@ IPT_API int ipt_gen_flush(ipt_gen *gen);
  *       SDM: "Trace Output", "IA32_RTIT_CTL MSR", CPUID leaves 14H and 15H
  * ========================================================================== */
 
-/* Where a processor wrote its trace. */
+/* The output registers of a processor: they locate its trace. */
 typedef struct ipt_topa {
-    uint64_t rtit_ctl;         /* IA32_RTIT_CTL: its bit ToPA is looked at */
+    uint64_t rtit_ctl;         /* IA32_RTIT_CTL; only its bit ToPA is used */
     uint64_t output_base;      /* IA32_RTIT_OUTPUT_BASE, and ..._MASK_PTRS, */
     uint64_t output_mask_ptrs; /* read when tracing was off */
-    /* What these were when you looked last: only what is new since then is
-     * wanted. since_mask_ptrs 0, which the register never is: all is new, and
-     * tracing began with the first entry of the table at physical address
-     * `table`, which is not used otherwise or without ToPA. */
+    /* The values of these two registers at your previous call: only newer trace
+     * is returned. since_mask_ptrs 0, which the register never is: all trace is
+     * new. */
     uint64_t since_base;
     uint64_t since_mask_ptrs;
+    /* With ToPA and since_mask_ptrs 0: physical address of the table with whose
+     * first entry tracing began. */
     uint64_t table;
-    uint8_t wrapped; /* 1: output came round, to where it is now or past where
-                      * it was then: all that is there is wanted, the oldest
-                      * from the current position on. The hardware does not say
-                      * so: fill the output with zeros and look whether bytes
-                      * after the end changed, or use a region with
-                      * IPT_TOPA_INT */
-    /* Where physical memory can be read: `size` bytes that stay there while the
-     * segments are used (for an entry of a table, 8 bytes: during the call);
-     * NULL: nowhere. Whatever a table holds may be asked for. */
+    uint8_t wrapped; /* 1: the output has wrapped past the previous position:
+                      * return the whole buffer, oldest first, starting at the
+                      * current position. The hardware does not report this:
+                      * fill the output with zeros and see whether bytes after
+                      * the end changed, or use a region with IPT_TOPA_INT */
+    /* Maps physical memory: returns a pointer to `size` bytes that stays valid
+     * while the segments are used (for an entry of a table, 8 bytes: during the
+     * call), or NULL. Expect any address: tables are hostile. */
     const uint8_t *(*map)(uint64_t physical, uint64_t size, void *context);
     void *context;
 } ipt_topa;
 
-/* Trace in a single range or a Table of Physical Addresses to segments, oldest
- * first, for an ipt_trace. The tables are hostile: whatever they hold, work is
- * bounded by `room`.
+/* Make segments, oldest first, for an ipt_trace from the output in a single
+ * range or a Table of Physical Addresses. The tables are hostile: `room` bounds
+ * the work, whatever they hold.
  *
  *   room     segments there is room for; one more than the table has regions
  *            is enough
  *   returns  0 .. room: segments written
- *            IPT_ERR_ROOM: that many are not enough, or the tables go round
- *                without coming to the entry that output stands in
- *            IPT_ERR_CALLBACK: map gave NULL
- *            IPT_ERR_ARG: also output that stands outside its region */
+ *            IPT_ERR_ROOM: too few, or the tables form a loop without the
+ *                current entry
+ *            IPT_ERR_CALLBACK: map returned NULL
+ *            IPT_ERR_ARG: also if the current position is outside its region */
 IPT_API int ipt_segments_from_topa(ipt_segment *segments, uint32_t room,
                                    const ipt_topa *topa);
 
-/* Output: `size` bytes from `physical` on, both multiples of 4096. */
+/* A region for output: `size` bytes from `physical` on, both multiples of
+ * 4096. */
 typedef struct ipt_region {
     uint64_t physical; /* below 2^52 */
     uint64_t size;
@@ -2123,16 +2154,16 @@ typedef struct ipt_region {
 #define IPT_TOPA_INT 0x04u  /* an interrupt; output goes on meanwhile */
 #define IPT_TOPA_STOP 0x10u /* output stops; IA32_RTIT_STATUS.Stopped */
 
-/* Regions to a Table of Physical Addresses, in their order. A region becomes as
- * few entries as its address and its size allow; the flags are those of its
- * last one. The entry after all is a link, to which output comes unless a
- * region stops it.
+/* Make a Table of Physical Addresses from regions, in their order. A region
+ * becomes as few entries as its address and its size allow; its last entry gets
+ * the flags. The last entry of the table is a link; output follows it unless a
+ * region stops output.
  *
- *   table    8 bytes an entry, little-endian. For the processor it has to lie
- *            in physical memory in one piece, at a multiple of 4096
+ *   table    8 bytes an entry, little-endian. The processor needs it in one
+ *            piece of physical memory, at a multiple of 4096
  *   room     entries there is room for
- *   next     physical address of the table that the link leads to: that of this
- *            one for a ring
+ *   next     physical address of the table that the link leads to; for a ring,
+ *            that of this table
  *   returns  2 .. room: entries written. A processor without bit 1 of CPUID
  *                leaf 14H, ECX, takes no more than 2, and a link to itself
  *            IPT_ERR_ROOM; IPT_ERR_ARG: also no region, or one that is empty,
@@ -2140,7 +2171,7 @@ typedef struct ipt_region {
 IPT_API int ipt_topa_from_regions(uint8_t *table, uint32_t room, uint64_t next,
                                   const ipt_region *regions, uint32_t count);
 
-/* IA32_RTIT_CTL: what is traced, and how. A field takes 0 .. 15. */
+/* Bits of IA32_RTIT_CTL. The n of a field is 0 .. 15. */
 #define IPT_RTIT_TRACE_EN 0x01u
 #define IPT_RTIT_CYC_EN 0x02u
 #define IPT_RTIT_OS 0x04u   /* CPL 0 */
@@ -2172,28 +2203,28 @@ typedef struct ipt_cpuid_14 {
     uint32_t ebx_1;
 } ipt_cpuid_14;
 
-/* What is wanted in IA32_RTIT_CTL and this processor does not have: bits, and
- * fields as a whole. Writing the register raises #GP unless this is 0. Reserved
- * bits count, too. So does IPT_RTIT_TOPA where it and FABRIC_EN are 0 but the
- * processor has no single-range output. cpu NULL: all bits. */
+/* The bits of rtit_ctl that this processor does not support; a field counts as
+ * a whole. Writing the register raises #GP unless this is 0. Reserved bits are
+ * not supported. IPT_RTIT_TOPA is in the result if it and FABRIC_EN are 0 and
+ * the processor has no single-range output. cpu NULL: all bits. */
 IPT_API uint64_t ipt_rtit_ctl_missing(uint64_t rtit_ctl,
                                       const ipt_cpuid_14 *cpu);
 
-/* What the processor says about itself and about how it traced. */
+/* Registers and CPUID leaves of the processor that traced. */
 typedef struct ipt_msrs {
     uint64_t rtit_ctl;        /* IA32_RTIT_CTL while it traced */
     uint64_t rtit_addr[4][2]; /* IA32_RTIT_ADDRn_A and _B */
     uint64_t platform_info; /* MSR_PLATFORM_INFO; 0: not known */
     uint32_t cpuid_1_eax;   /* CPUID leaf 1: the model, for its errata */
-    uint32_t cpuid_14_ecx;  /* leaf 14H, subleaf 0: are IPs linear? 0 says
-                             * that they are not */
+    uint32_t cpuid_14_ecx;  /* leaf 14H, subleaf 0. Without its bit 31 IPs are
+                             * not linear, so do not leave it 0 unread */
     uint32_t cpuid_15_eax;  /* leaf 15H: TSC and crystal clock */
     uint32_t cpuid_15_ebx;
 } ipt_msrs;
 
-/* Set what follows from these in a config: errata, filter, mtc_freq, nom_freq,
- * cpuid_15_* and the flags IPT_CONFIG_NO_RETCOMP and IPT_CONFIG_RELATIVE_IP.
- * All else stays as it is.
+/* Set the fields of a config that follow from these: errata, filter, mtc_freq,
+ * nom_freq, cpuid_15_* and the flags IPT_CONFIG_NO_RETCOMP and
+ * IPT_CONFIG_RELATIVE_IP. All others stay as they are.
  *
  * returns  IPT_OK; IPT_ERR_ARG: also an ADDRn_CFG that the SDM reserves */
 IPT_API int ipt_config_from_msrs(ipt_config *config, const ipt_msrs *msrs);
@@ -2210,9 +2241,9 @@ IPT_API const char *ipt_pkt_name(uint8_t type);
 IPT_API const char *ipt_evt_name(uint8_t type);
 IPT_API const char *ipt_insn_name(uint8_t kind);
 
-/* A packet or an event as text: its name and the fields of u that hold
- * something, in hexadecimal, as "tip ipc=1 payload=12f0". An event's ip, time
- * and flags are not in it. A text that has no room is cut; size includes its
+/* Write a packet or an event as text: its name and the fields of its member of
+ * u, in hexadecimal, like "tip ipc=1 payload=12f0". An event's ip, time and
+ * flags are left out. The text is cut if there is no room; size includes its
  * final 0, and IPT_WORDS_MAX is always enough.
  *
  * returns  the length of the whole text, without the 0;
@@ -2237,9 +2268,9 @@ IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size);
  *   pt_config.cpuid_0x15_*, mtc_freq, nom_freq, addr_filter, flags
  *                              config.cpuid_15_*, mtc_freq, nom_freq, filter,
  *                              flags: one set for all layers
- *   pt_asid_init               ipt_asid asid = {0}, or what at.asid says
+ *   pt_asid_init               ipt_asid asid = {0}, or at.asid
  *   pt_alloc_encoder, pt_enc_next, _sync_set, _get_offset, pt_free_encoder
- *                              ipt_pkt_encode, to where you like; ipt_gen_* for
+ *                              ipt_pkt_encode, into any buffer; ipt_gen_* for
  *                              whole traces
  *   pt_L_alloc_decoder (L: pkt, evt, qry, insn, blk)
  *                              ipt_L_init; the struct is yours
@@ -2252,7 +2283,7 @@ IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size);
  *   pt_L_time, pt_L_core_bus_ratio, pt_L_asid
  *                              decoder.at.tsc, lost_mtc, lost_cyc, cbr, asid
  *   pt_L_get_config, pt_enc_get_config
- *                              you have it
+ *                              not needed: the config is yours
  *   pt_image_*, pt_iscache_*, pt_L_set_image, pt_L_get_image
  *                              config.read, the only image; one for files and
  *                              ELF is in examples/tools/common
@@ -2260,7 +2291,7 @@ IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size);
  *   pt_asid                    ipt_asid, with the VMX non-root bit
  *   pts_event_pending, pts_ip_suppressed
  *                              IPT_EVENT_PENDING, IPT_IP_SUPPRESSED
- *   pts_eos                    IPT_LAST, which says where it is not set;
+ *   pts_eos                    IPT_LAST, which may be missing at the end;
  *                              IPT_CONFIG_WALK_ON goes on after it
  *   -pte_eos                   IPT_END, IPT_MORE, IPT_ERR_TRUNCATED
  *   -pte_nomap                 IPT_NEED_PAGE (resumable), IPT_ERR_IMAGE
@@ -2281,14 +2312,14 @@ IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size);
  *   -pte_noip, -pte_ip_suppressed
  *                              IPT_ERR_NO_IP
  *   -pte_nosync, -pte_invalid  IPT_ERR_NOSYNC, IPT_ERR_ARG
- *   -pte_event_ignored         no error: at.dropped counts
+ *   -pte_event_ignored         no error; at.dropped counts them
  *   pt_event.variant           ipt_event.u; IPT_EVT_CFE stands for interrupt,
  *                              iret, smi, ..., swintr, syscall
- *   pt_event.status_update     IPT_EVENT_STATUS: a PSB+ says how things stand
+ *   pt_event.status_update     IPT_EVENT_STATUS: a PSB+ repeats the state
  *   pt_last_ip (internal)      ipt_pkt_last_ip
  *   pt_insn.raw                ipt_cache_code
- *   pt_insn.isid               not here: your callback knows; image_section_at
- *                              of examples/tools/common
+ *   pt_insn.isid               none: your callback knows; see image_section_at
+ *                              in examples/tools/common
  *   pt_block.isid              config.section ends blocks where it changes
  *   pt_errstr, pt_errcode      ipt_status_name, _cause, _remedy; no negation
  *   pt_library_version         IPT_VERSION
@@ -2297,8 +2328,8 @@ IPT_API int ipt_event_words(const ipt_event *event, char *text, size_t size);
  *   pt_ptw_size                event.u.ptwrite.size
  *   libipt-sb                  not here
  *
- *   An error never comes together with an item: what was decoded before it
- *   comes first, by itself. */
+ *   An error never comes together with an item: items decoded before it are
+ *   given first, by calls of their own. */
 
 /* COMING FROM LIBXDC
  *
