@@ -636,6 +636,42 @@ static void write_file(const char *name, const char *from, size_t size)
     if (!f || fwrite(from, 1, size, f) != size || fclose(f)) exit(2);
 }
 
+/* A counter has an event, by records whose ids are those of the events' names. */
+static void counters(unsigned events)
+{
+    recording r = begin_thread("");
+    snprintf(r.event_name, sizeof r.event_name, "cpu/m\033em/");
+    for (unsigned i = 0; i < events; i++) { /* counters 0, 1 and 1 once more */
+        const size_t at = begin_record(21, 0);
+        add_n(&records, i ? 1 : 0, 8);
+        end_record(&r, at, i % 2, 10, 1000, 0);
+    }
+    p_ip(P_PGE, 0x7000180);
+    p_bytes("02630404" "8001000700000000" "0c" "0300000000000000" "0233");
+    p_off();
+    at_cpu(1000);
+    r_switch(&r, 1, 10, 9000, 0);
+    recording_write(&r, "counters.data");
+}
+
+/* PEBS records name the events of their counters, where that is known. */
+TEST(events_of_counters)
+{
+    static const char *const want[] = {
+        "pebs_item counters=3\n",
+        "pebs_item counters=3 events=cpu/m\\x1bem/\n",
+        "pebs_item counters=3 events=cpu/m\\x1bem/,dummy:u\n",
+        "pebs_item counters=3 events=cpu/m\\x1bem/\n"}; /* two events */
+    for (unsigned i = 0; i < 4; i++) {
+        counters(i);
+        CHECK(equal(shell("%/ptflow --quiet --event --fields kind,values"
+                          " counters.data 2>&1 | grep counters"), want[i]));
+    }
+    CHECK(equal(shell("%/ptflow --quiet --event --fields kind,values --json"
+                      " counters.data | grep -c 'counters=3 events=cpu/m em/'"),
+                "1\n"));
+}
+
 /* Each tool says what a file is that it does not read, and who does; not of part
  * of a file, which may be anything. */
 TEST(other_files)
@@ -737,6 +773,7 @@ int main(void)
     RUN(each_field);
     RUN(queue_of_a_thread);
     RUN(records_of_guests);
+    RUN(events_of_counters);
     RUN(other_files);
     RUN(ring);
     if (chdir("/")) return 2;

@@ -587,7 +587,7 @@ static const char *kind_name(const line *l)
 }
 
 /* What an event says; "" if it is nothing. */
-static const char *words_of(const line *l, char *words)
+static const char *words_of(const ptflow *p, const line *l, char *words)
 {
     ipt_event e;
     uint8_t group = l->group;
@@ -596,14 +596,14 @@ static const char *words_of(const line *l, char *words)
     memset(&e, 0, sizeof e);
     e.type = l->kind;
     memcpy(&e.u, l->event, sizeof e.u);
-    said_words(&e, &group, words);
+    said_words(&e, &group, p->session.counters, words);
     return words;
 }
 
-static void put_values(text *t, const line *l)
+static void put_values(const ptflow *p, text *t, const line *l)
 {
     char words[SAID_MAX];
-    put_plain(t, *words_of(l, words) ? words : "-");
+    put_hostile(t, *words_of(p, l, words) ? words : "-");
 }
 
 /* One of the CODES; "" if it is not known. */
@@ -673,7 +673,7 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_QUEUE: put_number(t, l->who.queue); break;
     case F_OFFSET: put_hex(t, l->offset); break;
     case F_GUEST: put_number(t, l->who.guest); break;
-    case F_VALUES: put_values(t, l); break;
+    case F_VALUES: put_values(p, t, l); break;
     default: put_char(t, (char) ('0' + l->who.sure)); break;
     }
 }
@@ -756,7 +756,7 @@ static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_TO_SYMOFF: put_offset(t, &l->target); break;
     case F_OFFSET: put_address(t, l->offset); break;
     case F_GUEST: put_flag(t, l->who.guest); break;
-    case F_VALUES: put_quoted(t, *words_of(l, words) ? words : NULL); break;
+    case F_VALUES: put_quoted(t, *words_of(p, l, words) ? words : NULL); break;
     case F_SURE: put_flag(t, l->who.sure); break;
     default: put_field(p, t, l, what); break; /* numbers */
     }

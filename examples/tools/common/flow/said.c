@@ -8,6 +8,7 @@
 
 /* The groups of items, as the SDM numbers them ("Block Begin Packet"). */
 enum { REGISTERS = 1, BASIC = 4, MEMORY = 5, BRANCHES = 8, VECTORS = 16 };
+enum { COUNTERS = 1 }; /* an item of BASIC */
 
 static const char *group_name(uint8_t group)
 {
@@ -45,7 +46,25 @@ static int name_item(uint8_t group, uint8_t id, char *text, size_t size)
     return name != NULL;
 }
 
-void said_words(const ipt_event *event, uint8_t *group, char *text)
+/* The events of the counters that a record is of, as far as there is room. */
+static void add_events(const char *const *counters, uint64_t bits, char *text)
+{
+    const char *before = " events=";
+    size_t used = strlen(text);
+    for (unsigned i = 0; i < 64; i++) {
+        const char *const name = counters[i];
+        if (!(bits >> i & 1) || !name || !*name) continue;
+        if (used + strlen(before) + strlen(name) + sizeof ",.." > SAID_MAX) {
+            strcpy(text + used, ",..");
+            return;
+        }
+        used += (size_t) sprintf(text + used, "%s%s", before, name);
+        before = ",";
+    }
+}
+
+void said_words(const ipt_event *event, uint8_t *group,
+                const char *const *counters, char *text)
 {
     char words[IPT_WORDS_MAX];
     char name[16];
@@ -60,6 +79,8 @@ void said_words(const ipt_event *event, uint8_t *group, char *text)
     if (event->type == IPT_EVT_PEBS_ITEM
         && name_item(*group, event->u.pebs.id, name, sizeof name)) {
         snprintf(text, SAID_MAX, "%s=%" PRIx64, name, event->u.pebs.payload);
+        if (*group == BASIC && event->u.pebs.id == COUNTERS)
+            add_events(counters, event->u.pebs.payload, text);
         return;
     }
     if (event->type == IPT_EVT_PEBS_END) *group = 0;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "session.h"
+#include "../perf/events.h"
 #include "../code/debuginfod.h"
 #include "../code/kallsyms.h"
 #include <inttypes.h>
@@ -312,6 +313,22 @@ static void note_comm(session *s, const perfdata_record *r)
     choose_task(s, t);
 }
 
+/* Which event a counter has whose PEBS records are in the trace. */
+static void note_counter(session *s, const perfdata_record *r)
+{
+    const int has = (r->sample.has & PERFDATA_SAMPLE_IDENTIFIER) != 0;
+    const uint64_t id = has ? r->sample.identifier : r->sample.id;
+    const uint64_t n = r->u.hw_id;
+    events_event event;
+    const char *name;
+    if (r->type != PERFDATA_AUX_OUTPUT_HW_ID || n >= 64
+        || !(has || r->sample.has & PERFDATA_SAMPLE_ID)
+        || !events_find(s->file.data, id, &event))
+        return;
+    name = names_text(&s->comms, names_add(&s->comms, event.name));
+    s->counters[n] = !s->counters[n] || s->counters[n] == name ? name : "";
+}
+
 /* Without time threads have their last names. */
 static void use_last_comms(session *s)
 {
@@ -555,6 +572,7 @@ static int read_records(session *s)
         if (r.sample.time > s->last_record) s->last_record = r.sample.time;
         spaces_index(&s->spaces, &r);
         note_comm(s, &r);
+        note_counter(s, &r);
         if (threads_add(&s->threads, &r) || s->no_memory)
             return out_of_memory(s);
     }

@@ -96,6 +96,7 @@ typedef struct session_config {
 struct session {
     const tool_args *args;
     const session_config *config;
+    const char *counters[64]; /* the events of PEBS's counters: NULL, "": several */
     void *context;         /* the caller's */
     perffile file;
     spaces spaces;

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "threads.h"
+#include "../perf/events.h"
 #include "align.h"
 #include "parts.h"
 #include "../code/tool.h"
@@ -401,8 +402,6 @@ static int add_sched_switch(threads *t, const perfdata_attr *event,
              ? 1 : -1;
 }
 
-#define EVENTS 1024u /* whose names are looked at */
-
 /* Which tracepoints say that a thread is woken, by the names in the file. */
 static void find_wakes(threads *t)
 {
@@ -410,40 +409,16 @@ static void find_wakes(threads *t)
                                          "sched:sched_wakeup",
                                          "sched:sched_wakeup_new"};
     const perfdata *const p = t->config.file->data;
-    perfdata_place place;
-    uint8_t bytes[16];
-    uint64_t at, end;
-    uint32_t count, attr;
+    events_walk walk;
+    events_event event;
     t->wakes_known = 1;
-    if (perfdata_feature(p, PERFDATA_FEATURE_EVENT_DESC, &place) != 1
-        || place.size < 8 || perfdata_read(p, place.offset, bytes, 8) < 0)
-        return;
-    count = perfdata_u32(p->big_endian, bytes);
-    attr = perfdata_u32(p->big_endian, bytes + 4);
-    at = place.offset + 8;
-    end = place.offset + place.size;
-    for (uint32_t i = 0; i < count && i < EVENTS && end - at > attr; i++) {
-        char name[32];
-        uint64_t config, ids, size;
-        if (perfdata_read(p, at, bytes, 16) < 0) return;
-        config = perfdata_u64(p->big_endian, bytes + 8);
-        at += attr;
-        if (end - at < 8 || perfdata_read(p, at, bytes, 8) < 0) return;
-        ids = perfdata_u32(p->big_endian, bytes);
-        size = perfdata_u32(p->big_endian, bytes + 4);
-        at += 8;
-        if (end - at < size + 8 * ids) return;
-        memset(name, 0, sizeof name);
-        if (perfdata_read(p, at, (uint8_t *) name,
-                          size < 31 ? (size_t) size : 31) < 0)
-            return;
+    if (!events_begin(&walk, p)) return;
+    while (events_next(&walk, p, &event))
         for (unsigned k = 0; k < 3; k++) {
-            if (strcmp(name, names[k]) != 0) continue;
-            t->wake_events[k] = config;
+            if (strcmp(event.name, names[k]) != 0) continue;
+            t->wake_events[k] = event.config;
             t->wakes_known |= (uint8_t) (2u << k);
         }
-        at += size + 8 * ids;
-    }
 }
 
 enum { WAKE_TID = 24, WAKE_SIZE = 28 }; /* of its sample */
