@@ -258,7 +258,7 @@ extern "C" {
       "see your callback")                                                    \
     X(IPT_ERR_BAD_INSN, -66, "no instruction begins with the bytes at at.ip", \
       "check that the image holds the code that ran; then synchronise")       \
-    X(IPT_ERR_LOOP, -67, "the code at at.ip loops for ever without trace",    \
+    X(IPT_ERR_LOOP, -67, "the code at at.ip loops endlessly without trace",   \
       "check that the image holds the code that ran; then synchronise")       \
     X(IPT_ERR_INTERNAL, -127, "a state that should not exist",                \
       "please report it, with the trace")
@@ -357,7 +357,7 @@ typedef struct ipt_segment {
  *   - have seg point to a copy of the array, for example to a larger one,
  *   - close the trace: open = 0.
  * If decoders share a trace, change it only while none of them is in a call.
- * Use the lowest at.release among them, and cut pieces anew (see below) only
+ * Use the lowest at.release among them, and cut pieces again (see below) only
  * once all of them have returned IPT_MORE.
  *
  * After IPT_MORE you may also cut the trace into other pieces, as long as bytes
@@ -894,7 +894,7 @@ IPT_API int ipt_pkt_sync_set(ipt_pkt_decoder *decoder, uint64_t offset);
 /* Decode one packet and step over it.
  *
  * returns  IPT_OK: *packet was written
- *          IPT_END; IPT_MORE: the bytes at hand do not hold a whole packet
+ *          IPT_END; IPT_MORE: there are not yet bytes of a whole packet
  *          IPT_BUDGET
  *          IPT_ERR_OPCODE, IPT_ERR_PACKET: not a packet; the position stays
  *          IPT_ERR_TRUNCATED: the closed trace ends inside this packet
@@ -2531,7 +2531,7 @@ typedef struct ipt_window_ {
     uint16_t key;  /* address space and mode */
     uint8_t size;
     uint8_t ended; /* IPTI_READ_: what ended them */
-    uint8_t cut;   /* the instruction at hand goes on in another mapping */
+    uint8_t cut;   /* the current instruction goes on in another mapping */
     uint8_t bytes[96]; /* as many as one call of config.read asks for */
 } ipt_window_;
 
@@ -2543,7 +2543,7 @@ struct ipt_cache {
     uint32_t version_; /* counts changes of code that somebody may know */
     uint32_t clock_;
     uint32_t sweep_;   /* where ipt_cache_invalidate goes on */
-    uint32_t renew_;   /* lines emptied so that numbers can begin anew */
+    uint32_t renew_;   /* lines emptied so that numbers can start over */
     uint16_t next_id_; /* the last number that was given to a space */
     uint8_t aliases_;  /* config.space was asked */
     uint64_t name_;    /* for memos; 0: it has none yet */
@@ -2647,7 +2647,7 @@ typedef struct ipt_resume_ {
 /* Instructions since the last IP from the trace. */
 typedef struct ipt_tally_ {
     uint32_t icnt;   /* how many, ... */
-    uint8_t counted; /* ... so many of the run at hand among them */
+    uint8_t counted; /* ... so many of the current run among them */
 } ipt_tally_;
 
 /* The run of code at flow's ip, and where in it that is. */
@@ -2663,7 +2663,7 @@ typedef struct ipt_code_at_ {
 
 /* Where code is looked for. */
 typedef struct ipt_place_ {
-    uint64_t mask;    /* of addresses in the mode at hand */
+    uint64_t mask;    /* of addresses in the current mode */
     uint64_t first;   /* `space` is for code from here on, ... */
     uint64_t more;    /* ... and so many bytes after this one */
     uint32_t version; /* *valid when `space` was looked for */
@@ -2710,7 +2710,7 @@ typedef struct ipt_walk_ {
     const uint32_t *valid; /* cache's version_; without a cache always 0 */
     uint8_t not_plain;     /* there is more than flow to look at */
     uint8_t calm;          /* not 0: flow just goes on: only TNT bits and a
-                            * target are at hand, and there is a cache */
+                            * target are fetched, and there is a cache */
     ipt_next_ next;
     ipt_flow_ flow; /* after its ip all is 0 when the decoder is synchronised */
     ipt_stamp_ stamp;
@@ -2771,7 +2771,7 @@ struct ipt_cov_memo {
     uint32_t clock_;
     const ipt_cache *cache_;
     uint64_t epoch_;   /* changes when all lines are forgotten */
-    uint32_t renew_;   /* lines to be emptied so that numbers can begin anew */
+    uint32_t renew_;   /* lines to be emptied so that numbers can start over */
     uint32_t next_id_; /* the last number that was given to a space */
     uint8_t noise_;    /* how full it was, lately */
     uint8_t novel_;    /* full legs that were not known, lately */

@@ -61,7 +61,7 @@
  *   hidden     flow in an address space that config.flags do not want
  *   settled    it is known what comes after the instruction in progress
  *   note       a PTW that no PTWRITE caused: somebody wrote it into the trace
- *   calm       nothing is at hand but bits and a target
+ *   calm       nothing is fetched but bits and a target
  *   plain      without anything particular; what that is, each place says
  *   leap       flow passes a run as a whole
  *   seam       a PSB+ after which nothing from before it waits for a packet
@@ -76,7 +76,7 @@
  *   Across calls only stream offsets are kept, no pointers into trace, and the
  *   caller may move its pieces. [cov] has pointers within a call.
  *   An event is bound once, when it is fetched. Only errata that look at code
- *   bind it anew, because they alone know what the processor got wrong.
+ *   bind it again, because they alone know the processor's mistake.
  *   Struct layouts, tables and jump tables need no relocation and no .data, so
  *   that the code runs where no loader was.
  *   A part of the walk is written by few functions, listed in the banner of
@@ -1356,7 +1356,7 @@ static inline int ipti_load_tma(ipt_packet *out, const uint8_t *p)
                : IPT_ERR_PACKET;
 }
 
-/* Ask config.unknown. It may name a size beyond the bytes at hand. */
+/* Ask config.unknown. It may return a size beyond the bytes that it got. */
 static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
                             ipt_packet *out, const uint8_t *p, size_t n)
 {
@@ -3575,7 +3575,7 @@ static void ipti_evt_pgd(ipt_evt_state_ *evt, const ipt_packet *packet)
  * A FUP after OVF says where tracing goes on. If another packet about flow
  * comes first, tracing is disabled. Errata: SKD010 loses that FUP or TIP.PGE,
  * so that the place has to come from another packet; APL12 sends a FUP although
- * tracing is disabled; APL11 sends a TIP.PGD in place of the FUP. */
+ * tracing is disabled; APL11 sends a TIP.PGD instead of the FUP. */
 
 /* Packets were lost. If a FUP waits for its TIP, flow came there and left what
  * is traced. What waits for another packet gets nothing any more: while tracing
@@ -4557,7 +4557,7 @@ static int ipti_qry_fetch(ipt_qry_decoder *decoder)
     return IPT_OK;
 }
 
-/* Make sure that TNT bits or an event are at hand. */
+/* Fetch until there are TNT bits or an event. */
 static int ipti_qry_fill(ipt_qry_decoder *decoder)
 {
     if (decoder->cur_.state < IPTI_CUR_SYNC)
@@ -5809,8 +5809,8 @@ static uint64_t ipti_name_value(const ipt_cache_line *line)
     return ipti_le64(line->sizes_);
 }
 
-/* Keep a name in place of code, of an alias or of an older name. An alias does
- * not take the place of a name that has a number. */
+/* Keep a name. It may evict code, an alias or an older name; an alias does not
+ * evict a name that has a number. */
 static void ipti_name_put(ipt_cache *cache, uint16_t key, const ipt_asid *name,
                           uint64_t value)
 {
@@ -6416,7 +6416,7 @@ static void ipti_bind_cfe(ipt_bind_ *bind, const ipt_event *event)
 }
 
 /* Where does the event bind? Tracing is disabled before the instruction at the
- * target that the packet gives. If it gives none, the branch at hand did it,
+ * target that the packet gives. If it gives none, the current branch did it,
  * which the walk sees itself, or a MOV CR3. Events of a PSB+ repeat the state:
  * no instruction causes them. */
 static void ipti_bind_event(ipt_bind_ *bind, const ipt_event *event)
@@ -6500,8 +6500,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  * whole, up to where the event binds. The last instruction of the run takes the
  * bit or target that it needs. After it, or where an event cuts the run, the
  * walk is unsettled: before the instruction is handed out, what comes next is
- * fetched if nothing is at hand, because it may be an event that binds right
- * after that instruction.
+ * fetched if nothing was, because it may be an event that binds right after
+ * that instruction.
  *
  * This holds between two calls, whatever the trace, the code and the caller did
  * (tests/walk.h checks it after every call that decodes. It does not check
@@ -6512,16 +6512,16 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   flow    at most one of enabled, hidden; both 0: tracing is disabled, or not
  *           known to be enabled. ip is of interest if enabled
  *   prev    ip is of interest unless all of taken is set
- *   code    count 0: none is at hand. Else index <= count <= the run's, and
- *           simple is below count. whole: count is the run's, and when it was
- *           set no event was at hand
- *   tally   counted <= code.index, if code is at hand
+ *   code    count 0: there is no current run. Else index <= count <= the run's,
+ *           and simple is below count. whole: count is the run's, and when it
+ *           was set there was no current event
+ *   tally   counted <= code.index, if there is a current run
  *   out     waiting: at most count, and what follows is settled. ends_block:
  *           config.unwanted is not 0
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
- *   calm    nothing in out, ends_block is 0, no event, no code at hand, no mark
+ *   calm    nothing in out, ends_block is 0, no event, no current run, no mark
  *           and no time for the next instruction, nothing unsettled; not_plain
  *           is 0, the number of the address space in the cache is known,
  *           place.key is of it and of the mode
@@ -6539,7 +6539,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  * Each part is written by these functions, and by no others (check-layers looks
  * for some); all else calls them. Four members have other writers, too:
- * next.event what fetches, applies or replaces the event at hand, code.run what
+ * next.event what fetches, applies or replaces the current event, code.run what
  * reads or copies a run of code, place.line what looks for a line, and
  * stamp.after what knows the time of the next instruction:
  *
@@ -6612,7 +6612,7 @@ static inline void ipti_loop_stick(ipt_loop_ *loop)
 }
 
 /* Flow passed a run that ends with a direct branch. If the branch leads to an
- * address that was passed since trace was last used, it will do so for ever.
+ * address that was passed since trace was last used, it will always do so.
  * `ends`: an event will end it. */
 static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target, int ends)
 {
@@ -6704,7 +6704,7 @@ static inline void ipti_next_target(ipt_next_ *next, uint64_t offset,
     next->has_tip = 1;
 }
 
-/* The event at hand is the next one. */
+/* The current event is the next one. */
 static void ipti_next_bind(ipt_next_ *next)
 {
     next->has_event = 1;
@@ -6765,7 +6765,7 @@ static IPTI_HOT void ipti_tally_none(ipt_tally_ *tally)
 
 /* ---- code, place: the run at flow's ip ---- */
 
-/* There is no run at hand: the one at flow's ip has to be looked for. */
+/* There is no current run: the one at flow's ip has to be looked for. */
 static inline void ipti_code_none(ipt_code_at_ *code)
 {
     code->count = code->simple = code->whole = 0;
@@ -6868,7 +6868,7 @@ static IPTI_HOT uint16_t ipti_marks_end(ipt_marks_ *marks)
 }
 
 /* If events were reached, the user may pull them now: what follows is settled.
- * Until now they said what the instruction at hand has caused: those that
+ * Until now they said what the current instruction has caused: those that
  * nobody wants go only here. */
 static inline void ipti_walk_wait(ipt_walk_ *w)
 {
@@ -7017,7 +7017,7 @@ static inline int ipti_walk_astray(const ipt_walk_ *w)
     return w->calls.at.lost > 1;
 }
 
-/* The event at hand, if it comes next; NULL if TNT bits or a TIP come before
+/* The current event, if it comes next; NULL if TNT bits or a TIP come before
  * it. */
 static inline const ipt_event *ipti_walk_event(const ipt_walk_ *w)
 {
@@ -7042,7 +7042,7 @@ static inline void ipti_walk_account(ipt_walk_ *w)
     w->tally.counted = w->code.index;
 }
 
-/* Cut the run at hand where the event may bind. */
+/* Cut the current run where the event may bind. */
 static void ipti_walk_cut(ipt_walk_ *w)
 {
     const ipt_bind_ *bind = &w->next.bind;
@@ -7235,7 +7235,7 @@ static int ipti_walk_nlip(ipt_walk_ *w, ipt_where *at, uint64_t ahead)
 
 /* The errata that look at code. SKD022 and NLIP replace the bind. BDM64 comes
  * first, as it remembers how far it has looked: on the least fuel the others
- * would leave it none, each time anew. */
+ * would leave it none, again and again. */
 static int ipti_walk_errata(ipt_walk_ *w, ipt_where *at)
 {
     int status = ipti_walk_bdm64(w, at, &w->next.event);
@@ -7248,7 +7248,7 @@ static int ipti_walk_errata(ipt_walk_ *w, ipt_where *at)
     return status < 0 ? status : ipti_walk_nlip(w, at, ahead);
 }
 
-/* Has flow arrived where the event at hand binds? */
+/* Has flow arrived where the current event binds? */
 static int ipti_walk_reached(ipt_walk_ *w, ipt_where *at)
 {
     const ipt_bind_ *bind = &w->next.bind;
@@ -7406,7 +7406,7 @@ static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
         ipti_marks_lead(&w->marks, IPT_FLOW_ASID);
 }
 
-/* Is the event at hand an effect of the instruction before ip? Then it cannot
+/* Is the current event an effect of the instruction before ip? Then it cannot
  * cause a second one of the sort. Any other event with an IP says that flow was
  * traced up to there: what follows is an effect of later instructions. */
 static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
@@ -7427,7 +7427,7 @@ static void ipti_walk_assign(ipt_walk_ *w, ipt_event *event)
     }
 }
 
-/* Apply the event at hand to flow. */
+/* Apply the current event to flow. */
 static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 {
     if (!(event->flags & IPT_EVENT_NO_IP) || event->type == IPT_EVT_TRIG)
@@ -7523,7 +7523,7 @@ static IPTI_APART void ipti_walk_now(ipt_walk_ *w, ipt_where *at)
     ipti_stamp_due(&w->stamp, w->out.count ? w->stamp.due & IPTI_DUE_KEPT : 0);
 }
 
-/* Hand out the event at hand: `at` has its time when it is pulled, and so has
+/* Hand out the current event: `at` has its time when it is pulled, and so has
  * the next instruction. But an OVERFLOW or PWRE says when it began; what comes
  * after it has the time of now. What nobody wants is not pulled, and kept
  * events may be pulled after it. */
@@ -7559,7 +7559,7 @@ static int ipti_walk_drop(ipt_walk_ *w, ipt_where *at)
     return 1;
 }
 
-/* Apply the event at hand and keep it for the user. A PSB+ begins with a status
+/* Apply the current event and keep it for the user. A PSB+ begins with a status
  * event of ENABLED or DISABLED: the processor's return stack is empty there. If
  * nothing from before it waits for a packet after it, it is a seam. */
 static int ipti_walk_take_event(ipt_walk_ *w, ipt_where *at)
@@ -7700,7 +7700,7 @@ static IPTI_APART int ipti_walk_deferred(ipt_walk_ *w, ipt_where *at)
     return status;
 }
 
-/* The event at hand comes before the next instruction: hand it out as
+/* The current event comes before the next instruction: hand it out as
  * IPT_EVENT_FIRST, or drop it with the others that nobody pulls. If the user
  * does not want it, nothing waits then: flow goes on. */
 static int ipti_walk_first(ipt_walk_ *w, ipt_where *at, int dropping)
@@ -7725,7 +7725,7 @@ static void ipti_walk_caused(ipt_walk_ *w, ipt_where *at)
             ipti_apply_asid(w, at, &w->out.events[i]);
 }
 
-/* The event at hand binds to nothing and stands among the packets of the branch
+/* The current event binds to nothing and stands among the packets of the branch
  * at ip: it comes before that. What the branch has caused is kept. If it is
  * unwanted, nothing waits then, and flow goes on. Apart, as it takes stack. */
 static IPTI_APART int ipti_walk_aside(ipt_walk_ *w)
@@ -7960,7 +7960,7 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
     return IPT_OK;
 }
 
-/* Pass the last instruction of the run at hand, as ipti_walk_past, and do all
+/* Pass the last instruction of the current run, as ipti_walk_past, and do all
  * that has to be done then. Returns the marks that it has, IPT_FLOW_; on an
  * error they wait for it. */
 static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
@@ -7990,7 +7990,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
 
 /* ---- the walk ---- */
 
-/* Is there flow at hand, a TNT bit or a TIP? It is fetched if need be. */
+/* Is there a TNT bit or a TIP next? It is fetched if need be. */
 static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
 {
     return ipti_next_flow(&w->next)
@@ -8088,7 +8088,7 @@ static IPTI_PART int ipti_walk_plain(const ipt_walk_ *w,
            && !w->stamp.fresh;
 }
 
-/* Up to which instruction of the run at hand may flow step without a look at
+/* Up to which instruction of the current run may flow step without a look at
  * anything? 0 where addresses wrap in the run. */
 static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
 {
@@ -8097,8 +8097,8 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
     return (end & w->place.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
 }
 
-/* Get to an instruction, with its code at hand: take the events that come
- * before it first. */
+/* Get to an instruction and look up its code: take the events that come before
+ * it first. */
 static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
 {
     int dropping = ipti_walk_drop(w, at);
@@ -8185,8 +8185,8 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
     return n;
 }
 
-/* Forget everything about flow but its ip, which at.ip has: the decoder is
- * synchronised anew. All parts but next are as after _init, except that an item
+/* Forget everything about flow but its ip, which at.ip has: the decoder was
+ * just synchronised. All parts but next are as after _init, except that an item
  * in progress was proven: it is handed out first. If the mode is UNKNOWN, that
  * of the config is assumed. */
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
@@ -8325,7 +8325,7 @@ enum { /* ipt_resync_.state */
     IPTI_RESYNC_ON
 };
 
-/* Tracing was enabled when _resync began, and the event at hand enables it
+/* Tracing was enabled when _resync began, and the current event enables it
  * again: the packet that disabled it is lost. Give a DISABLED for it. Apart, as
  * it takes stack. */
 static IPTI_APART void ipti_resync_off(ipt_walk_ *w)
@@ -8339,7 +8339,7 @@ static IPTI_APART void ipti_resync_off(ipt_walk_ *w)
     ipti_walk_keep(w, &disabled);
 }
 
-/* Take up flow at the event at hand if it says where flow is. Returns 0 if a
+/* Take up flow at the current event if it says where flow is. Returns 0 if a
  * later one has to. */
 static int ipti_resync_event(ipt_walk_ *w, ipt_where *at)
 {
@@ -8588,7 +8588,7 @@ static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
     block->last_size = last;
 }
 
-/* Add the run at hand, up to where an event cuts it, as far as the block has
+/* Add the current run, up to where an event cuts it, as far as the block has
  * room. On an error the last instruction was not passed, and the error comes
  * again. */
 static int ipti_blk_part(ipt_blk_decoder *decoder)
@@ -8981,7 +8981,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
     return status;
 }
 
-/* Write the last instruction of the run at hand, which was passed. */
+/* Write the last instruction of the current run, which was passed. */
 static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
                                    ipt_insn *insn)
 {
@@ -9039,7 +9039,7 @@ static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
     return IPT_OK;
 }
 
-/* Pass the last instruction of the run at hand, whatever its kind, and hand it
+/* Pass the last instruction of the current run, whatever its kind, and hand it
  * out. */
 static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
@@ -9052,7 +9052,7 @@ static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
     return ipti_insn_load(decoder, insn);
 }
 
-/* Hand out the last instruction of the run at hand, after which flow just goes
+/* Hand out the last instruction of the current run, after which flow just goes
  * on. */
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
@@ -9074,7 +9074,7 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
     return IPT_OK;
 }
 
-/* While the run at hand has simple instructions, and no code was forgotten
+/* While the current run has simple instructions, and no code was forgotten
  * since it was looked up, each is a copy of insn_ at another address. All else
  * is _last's: the end of the run, and code that has to be looked up. */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
@@ -9145,7 +9145,7 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event)
  *
  * What no line is for, and all else that a trace may hold, goes to the walk, at
  * the packet with the next bit (ipti_cov_back); the walk gives flow back when
- * nothing is at hand but bits (ipti_cov_plain). Whoever takes fewer bits than
+ * only bits are fetched (ipti_cov_plain). Whoever takes fewer bits than
  * there are leaves the rest under the stop bit.
  *
  * A leg that the memo does not know is taken in pieces of up to 8 bits. A piece
@@ -9445,8 +9445,8 @@ static inline void ipti_memo_known(ipt_cov_memo *memo, size_t n)
         memo->novel_ = (uint8_t) (memo->novel_ - memo->novel_ / 8);
 }
 
-/* Put a line into its group: where nothing is, else in place of another, which
- * is lost; names of spaces keep their places. noise_ says how full the memo is:
+/* Put a line into its group: into an empty place, or else it evicts a line that
+ * is not the name of a space. noise_ says how full the memo is:
  * it goes up with each line that is lost and down with each empty place. */
 static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
 {
@@ -9460,7 +9460,7 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
     if (i < IPTI_WAYS) {
         to = best ^ i;
         memo->noise_ = (uint8_t) (memo->noise_ - (memo->noise_ > 0));
-    } else { /* rather in place of a long one: short ones make it up */
+    } else { /* rather evict a long one: short ones make it up */
         to = best ^ (memo->clock_++ % IPTI_WAYS);
         for (i = 0; i < IPTI_WAYS; i++)
             if (memo->lines_[to ^ i].tnt_ >> IPTI_COV_PIECE > 1)
@@ -9757,7 +9757,7 @@ static int ipti_cov_pass(ipt_cov_decoder *decoder)
     return ipti_walk_at_last(w) ? ipti_cov_last(decoder) : (int) IPT_OK;
 }
 
-/* Get to an instruction with its code at hand. Returns 0 if events were taken
+/* Get to an instruction and look up its code. Returns 0 if events were taken
  * instead. */
 static int ipti_cov_ready(ipt_cov_decoder *decoder)
 {
@@ -9854,7 +9854,7 @@ static IPTI_APART int ipti_cov_take(ipt_cov_decoder *decoder,
     return after == leg->after && left == 0;
 }
 
-/* Give the walk what a run holds, in place of its packets. */
+/* Give the walk the bits and events of a run, without their packets. */
 static void ipti_cov_load(ipt_walk_ *w, const ipt_cov_leg_ *leg, uint64_t tnt,
                           uint32_t after)
 {
@@ -9902,7 +9902,7 @@ static IPTI_APART const ipt_cache_line *ipti_cov_seek(ipt_cov_decoder *decoder)
 }
 
 /* Pass runs that nothing can cut, as long as there are bits or a target. What
- * not_plain says is asked anew: the events of legs disable tracing or repeat
+ * not_plain says is asked again: the events of legs disable tracing or repeat
  * its state, after which what is known of the place mostly holds. */
 static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
 {
@@ -10741,7 +10741,7 @@ static int ipti_cov_fast(ipt_cov_decoder *decoder)
     }
 }
 
-/* Take the fast path from where the walk is, if trace is at hand and a memo for
+/* Take the fast path from where the walk is, if there is trace, and a memo for
  * it; put the walk where it ended. */
 static void ipti_cov_skip(ipt_cov_decoder *decoder)
 {
@@ -11233,7 +11233,7 @@ static uint32_t ipti_hot_weakest(ipt_hot *h)
     return weakest;
 }
 
-/* Forget the recording, if there is one: its head counts anew. */
+/* Forget the recording, if there is one: its head counts from 0 again. */
 static void ipti_hot_stop(ipt_hot *h, int aborted)
 {
     ipt_hot_head *head;
