@@ -415,8 +415,8 @@ enum {                /* ipt_cursor_.state */
     IPTI_CUR_GAP   /* after a gap: a PSB is searched */
 };
 
-/* A segment without bytes that says how many were lost. An empty segment that
- * says 0 is no gap. */
+/* Is it a gap: a segment without bytes whose size, the number of lost bytes, is
+ * not 0? */
 static IPTI_PART int ipti_seg_gap(const ipt_segment *seg)
 {
     return !seg->data && seg->size;
@@ -916,7 +916,7 @@ static const ipti_form ipti_forms[] = {IPTI_FORMS(IPTI_X, 0)};
 /* ---- shape: which packet, and how long ---- */
 
 /* A table for IP packets by the first byte f, which is odd. [f]: the size, or 0
- * if f is no IP packet or has a reserved IPBytes. [f - 1]: the type. */
+ * if f begins another packet or has a reserved IPBytes. [f - 1]: the type. */
 #define IPTI_X(opcode, type) ((opcode) == IPTI_##type ? IPT_PKT_##type : 0)
 #define IPTI_IP_TYPE(opcode)                                                 \
     (IPTI_X(opcode, TIP) | IPTI_X(opcode, TIP_PGE) | IPTI_X(opcode, TIP_PGD) \
@@ -1442,7 +1442,7 @@ static int ipti_pkt_skd007(uint8_t *type, const uint8_t *p, size_t n)
 
 /* The number of PADs at p, at least 1 and at most IPTI_PADS. Eight bytes after
  * the first one are read: the lowest bit among them is in the first byte that
- * is no PAD. */
+ * is not a PAD. */
 static IPTI_HOT unsigned ipti_pads(const uint8_t *p)
 {
     const uint64_t next = ipti_le64(p + 1);
@@ -2243,7 +2243,7 @@ static int ipti_sync_forward(ipt_cursor_ *cur, ipt_where *at)
 }
 
 /* Does a PSB begin at pos, to which the cursor was moved? Returns 2 if a ninth
- * pair follows. Fuel is no matter: at most 16 pieces are passed. */
+ * pair follows. Not charged to fuel: it crosses at most 16 pieces. */
 static int ipti_sync_here(ipt_cursor_ *cur, uint64_t pos)
 {
     uint8_t window[IPTI_WINDOW];
@@ -2505,7 +2505,7 @@ static IPTI_APART int ipti_cal_set(ipt_clock *clock, uint64_t ticks,
     return IPT_OK;
 }
 
-/* Packets are missing: what was counted before says nothing of what comes. */
+/* Packets are missing: all counts start over. */
 static void ipti_cal_restart(ipt_clock *clock)
 {
     clock->cal_tsc_ = 0; /* the next TSC, and MTC, count from 0 */
@@ -2947,8 +2947,8 @@ static int ipti_evt_last_ip(ipt_evt_state_ *evt, const ipt_packet *packet)
 
 /* ---- the queue ---- */
 
-/* Insert a record before index `at`. If there is no room, that is an error, and
- * the record returned is one that nobody reads. */
+/* Insert a record before index `at`. If there is no room, evt has an error, and
+ * the record returned is never read. */
 static ipt_pending_ *ipti_evt_insert(ipt_evt_state_ *evt, unsigned at,
                                      const ipt_packet *packet, uint8_t type,
                                      uint8_t waits)
@@ -3064,8 +3064,8 @@ static void ipti_evt_no_fup(ipt_evt_state_ *evt)
     ipti_evt_release(evt, IPTI_WAIT_FUP, 0, 0);
 }
 
-/* Move complete records before those that wait; both keep their order. The
- * place that nobody reads saves one on the stack. */
+/* Move complete records before the waiting ones; both keep their order. The
+ * record that is never read serves as the temporary, to save stack. */
 static void ipti_evt_sort(ipt_evt_state_ *evt)
 {
     ipt_pending_ *to = evt->pending;
@@ -3627,8 +3627,8 @@ static void ipti_evt_lost_last(ipt_evt_state_ *evt)
     evt->pending[evt->count++] = evt->pending[IPT_PENDING_MAX_];
 }
 
-/* Packets that no FUP follows and that say nothing of where flow is. The SDM
- * has none between an OVF and its FUP, but they leave no doubt about that. */
+/* Packets without a FUP or an IP. The SDM has none between an OVF and its FUP,
+ * but they do no harm there: the FUP is still the OVF's. */
 static int ipti_evt_fupless(const ipt_packet *packet)
 {
     const uint64_t types = IPTI_PKT(PIP) | IPTI_PKT(VMCS) | IPTI_PKT(PWRE)
@@ -4100,7 +4100,7 @@ static void ipti_evt_dispatch(ipt_evt_state_ *evt, const ipt_config *config,
     }
 }
 
-/* A timing packet moves the clock, unless nobody wants to know the time. */
+/* A timing packet moves the clock, unless IPT_CONFIG_NO_TIME is set. */
 static inline void ipti_evt_tick(ipt_evt_state_ *evt, const ipt_packet *packet)
 {
     if (ipti_time_unwanted(&evt->clock))
@@ -4109,8 +4109,8 @@ static inline void ipti_evt_tick(ipt_evt_state_ *evt, const ipt_packet *packet)
     evt->ticked = 1;
 }
 
-/* One packet: time first, then the phase, then what it means. A TNT without a
- * bit says nothing. */
+/* One packet: time first, then the phase, then its meaning. A TNT without bits
+ * has no effect. */
 static IPTI_APART void ipti_evt_packet(ipt_evt_state_ *evt,
                                        const ipt_config *config,
                                        const ipt_packet *packet)
@@ -5294,7 +5294,7 @@ IPT_API int ipt_classify(ipt_code *code, const uint8_t *bytes, size_t size,
  * Code is kept in runs: instructions one after another, of which all but the
  * last are OTHER. A run ends at an instruction of another kind, after
  * IPT_RUN_MAX_ instructions, or where code cannot be read or classified any
- * further. So where a run ends says nothing, and no result may depend on it.
+ * further. Run boundaries are arbitrary: no result may depend on them.
  * ========================================================================== */
 
 #define IPTI_GROUP 8  /* lines that may have a run: the first of these ... */
@@ -5737,8 +5737,8 @@ static void ipti_cache_change(ipt_cache *cache)
 
 /* ---- lines that name address spaces ----
  *
- * Only the first two lines of a group can be names, and code never takes their
- * place. next_ says nothing in them: a hint may be written to any line. */
+ * Only the first two lines of a group can be names, and code never evicts
+ * them. Their next_ has no meaning: a hint may be written to any line. */
 
 /* Does the line name an address space that has a number, not only an alias? */
 static inline int ipti_line_numbers(const ipt_cache_line *line)
@@ -6296,10 +6296,11 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  * [bind]  where an event binds
  * Uses: [base], [evt].  State: ipt_bind_.
  *
- * At which instruction did an event happen? That is worked out once, when the
- * event is fetched. The trace says it in one of six ways:
+ * [bind] determines, once, when an event is fetched, at which instruction it
+ * happened. The trace determines that in one of six ways:
  *
- *   HERE     wherever flow is: there is no IP, and no instruction to wait for
+ *   HERE     wherever flow is, as there is neither an IP nor an instruction to
+ *            wait for
  *   AT       before the instruction at `ip`
  *   AFTER    after the instruction at `ip`
  *   CAUSED   after the next instruction of one of `kinds`
@@ -6309,17 +6310,18 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  *
  * An instruction causes at most one event of each sort. `once` is the sort of
  * an event that an instruction causes, as a bit. The walk keeps in `taken` the
- * bits of those that the instruction before flow's ip has caused already: an
- * event whose bit is set there belongs to a later instruction. So does a second
- * event AFTER the same instruction. These combinations exist:
+ * bits of the events that the instruction before flow's ip has already caused:
+ * an event whose bit is set there belongs to a later instruction. So does a
+ * second event AFTER the same instruction. These combinations exist (effects:
+ * the kinds of instructions whose effect the event may be, or 0):
  *
- *   how      kinds                    once
- *   HERE     0, or those of which it  0 if kinds are, else a bit
- *   AT       may be an effect
- *   AFTER    those it is an effect of a bit
- *   CAUSED   not 0                    a bit
- *   BEFORE   not 0                    0
- *   COUNT    0                        0
+ *   how      kinds     once
+ *   HERE     effects   0 if kinds is 0, else a bit
+ *   AT       effects   0 if kinds is 0, else a bit
+ *   AFTER    effects   a bit
+ *   CAUSED   not 0     a bit
+ *   BEFORE   not 0     0
+ *   COUNT    0         0
  * ========================================================================== */
 
 /* ---- sets of kinds of instructions ---- */
@@ -6526,22 +6528,25 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           is 0, the number of the address space in the cache is known,
  *           place.key is of it and of the mode
  *
- * Four fields are of no part. calm is set by the slower way of [blk], for its
- * quick way; ipti_walk_leave clears it, and so does an endless loop. not_plain
- * says that runs cannot be passed as a whole. It is set where there are ticks,
- * no cache, or unproven flow. Until code is got again, it is also set by a new
- * mode and by such a loop. Only ipti_walk_run clears it; [cov] does not ask it.
- * unproven says that flow goes on after the end of the trace, ended that there
- * was nothing left to fetch.
+ * Four fields do not belong to any part:
+ *   - calm is set by the slower way of [blk], for its quick way, and cleared
+ *     by ipti_walk_leave and by an endless loop.
+ *   - not_plain: runs cannot be passed as a whole. It is set with ticks,
+ *     without a cache, and in unproven flow. A new mode and an endless loop set
+ *     it, too, until code is looked up again. Only ipti_walk_run clears it;
+ *     [cov] does not read it.
+ *   - unproven: flow is walked past the end of the trace.
+ *   - ended: there was nothing left to fetch.
  *
  * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
  * and flow's ip; an item in progress is full then.
  *
- * Each part is written by these functions, and by no others (check-layers looks
- * for some); all else calls them. Four members have other writers, too:
- * next.event what fetches, applies or replaces the current event, code.run what
- * reads or copies a run of code, place.line what looks for a line, and
- * stamp.after what knows the time of the next instruction:
+ * Each part is written only by the functions below (check-layers looks for
+ * some); all other code calls them. Four members have further writers:
+ *   next.event   functions that fetch, apply or replace the current event
+ *   code.run     functions that read or copy a run of code
+ *   place.line   functions that look for a line
+ *   stamp.after  functions that know the time of the next instruction
  *
  *   next    ipti_next_bits ipti_next_take ipti_next_target ipti_next_bind
  *           ipti_next_drop
@@ -7384,8 +7389,8 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     }
 }
 
-/* The address space changes: flow may leave or enter what is wanted. The first
- * one that a PSB+ names is no change. */
+/* The address space changes: flow may become skipped flow, or end being so. The
+ * first one that a PSB+ names is not a change. */
 static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
     ipt_asid asid = at->asid;
@@ -7524,9 +7529,9 @@ static IPTI_APART void ipti_walk_now(ipt_walk_ *w, ipt_where *at)
 }
 
 /* Hand out the current event: `at` has its time when it is pulled, and so has
- * the next instruction. But an OVERFLOW or PWRE says when it began; what comes
- * after it has the time of now. What nobody wants is not pulled, and kept
- * events may be pulled after it. */
+ * the next instruction. An OVERFLOW or PWRE is an exception: it has the time at
+ * which it began, and the next item has the present time. Unwanted events are
+ * not pulled, and kept events may be pulled after them. */
 static void ipti_walk_give(ipt_walk_ *w)
 {
     ipti_stamp_due(&w->stamp, w->stamp.due & IPTI_DUE_KEPT);
@@ -8420,7 +8425,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
             ipti_walk_wait(w);
             if (w->out.waiting) /* to be pulled first */
                 return ipti_walk_status(w);
-            continue; /* nobody wants them */
+            continue; /* they are unwanted */
         }
         offset = ipti_walk_offset(w);
         if (w->next.has_tip) {
@@ -9667,9 +9672,9 @@ static IPTI_HOT int ipti_cov_learned(ipt_cov_decoder *decoder, unsigned n,
            && !(ipti_next_tnt(&w->next) && line->edges_ == room);
 }
 
-/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. After
- * a piece that pops a frame, none is added to the line: where that is applied,
- * frames are pushed first, and one is popped last. */
+/* Add a piece to the line of the whole leg. Returns 0 if it does not fit. A
+ * piece that pops a frame ends the line, because applying a line pushes all its
+ * frames before it pops one. */
 static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
                                     const ipt_cov_line *piece)
 {
@@ -11148,8 +11153,8 @@ ipti_hot_make(ipt_hot *h, ipt_hot_head *head, const ipt_hot_tag *tag, int force)
     return weakest;
 }
 
-/* What to do where there is no such head: none is made; one is made if there is
- * room or the weakest can go; the weakest goes in any case. */
+/* If there is no such head: LOOK makes none; TRY makes one if there is room or
+ * the weakest may be evicted; FORCE evicts the weakest in any case. */
 enum { IPTI_HOT_LOOK, IPTI_HOT_TRY, IPTI_HOT_FORCE };
 
 /* The head with this tag, which has one of four places, fewer in a small table.
@@ -11545,8 +11550,8 @@ static void ipti_gen_write(ipt_gen *gen, const ipt_packet *packet)
     gen->from_psb_ += (uint64_t) size;
 }
 
-/* Append a packet, after a CYC if the clock has moved since the last one. One
- * of type NONE is none. */
+/* Append a packet, after a CYC if the clock has moved since the last one. Type
+ * NONE stands for no packet. */
 static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 {
     if (packet->type == IPT_PKT_NONE)
@@ -11562,9 +11567,10 @@ static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 
 /* ---- addresses                                 SDM: "IP Compression" ---- */
 
-/* TIP, TIP.PGE, TIP.PGD or FUP, in the shortest form that gives its IP; IPBytes
- * 6, all bits, gives any. While there is no last IP, processors send 48 or 64
- * bits (3 or 6), and so does this. `known` 0: with its IP suppressed. */
+/* TIP, TIP.PGE, TIP.PGD or FUP, in the shortest form that can express its IP;
+ * IPBytes 6, all bits, can express any. While there is no last IP, it is sent
+ * with 48 or 64 bits (3 or 6), as by processors. `known` 0: with its IP
+ * suppressed. */
 static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
     const unsigned step = gen->have_ip_ ? 1 : 3;

@@ -85,7 +85,7 @@ member='[a-z_]+(->|[.])(at[.])?[a-z0-9_]+(\[[^]]*\])?'
 awk -v write="$member *(([-+|&]|<<|>>)?=([^=]|\$)|[+][+]|--)" '
     /^\/\* =====/ {banner = 1}
     banner && /^ \* \[/ {section = $2; gsub(/[][]/, "", section)}
-    banner && section == "walk" && /^ \* Each part is written by/ {table = 1}
+    banner && section == "walk" && /^ \* Each part is written only by/ {table = 1}
     banner && table && /ipti_/ {
         first = 2
         if (substr($0, 6, 1) != " ") {
