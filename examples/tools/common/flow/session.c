@@ -319,18 +319,20 @@ static void note_comm(session *s, const perfdata_record *r)
     choose_task(s, t);
 }
 
+#define COUNTERS_SEEN 4096u /* records that are looked at: some a processor */
+
 /* Which event a counter has whose PEBS records are in the trace. */
 static void note_counter(session *s, const perfdata_record *r)
 {
-    const int has = (r->sample.has & PERFDATA_SAMPLE_IDENTIFIER) != 0;
-    const uint64_t id = has ? r->sample.identifier : r->sample.id;
     const uint64_t n = r->u.hw_id;
     events_event event;
     const char *name;
     if (r->type != PERFDATA_AUX_OUTPUT_HW_ID || n >= 64
-        || !(has || r->sample.has & PERFDATA_SAMPLE_ID)
-        || !events_find(s->file.data, id, &event))
+        || !(r->sample.has & (PERFDATA_SAMPLE_IDENTIFIER | PERFDATA_SAMPLE_ID))
+        || s->counters_seen == COUNTERS_SEEN)
         return;
+    s->counters_seen++;
+    if (!events_get(s->file.data, r->event, &event)) return;
     name = names_text(&s->comms, names_add(&s->comms, event.name));
     s->counters[n] = !s->counters[n] || s->counters[n] == name ? name : "";
 }

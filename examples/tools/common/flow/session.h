@@ -97,6 +97,7 @@ struct session {
     const tool_args *args;
     const session_config *config;
     const char *counters[64]; /* the events of PEBS's counters: NULL, "": several */
+    uint32_t counters_seen; /* records that say so */
     void *context;         /* the caller's */
     perffile file;
     spaces spaces;

@@ -14,8 +14,6 @@
 
 typedef struct events_event {
     uint64_t config;
-    uint64_t ids;   /* where in the file they are, */
-    uint32_t count; /* ... so many of 8 bytes */
     char name[EVENTS_NAME]; /* its beginning */
 } events_event;
 
@@ -30,7 +28,7 @@ typedef struct events_walk {
 int events_begin(events_walk *w, const perfdata *p);
 int events_next(events_walk *w, const perfdata *p, events_event *e);
 
-/* The event whose records have that id: 1, or 0. */
-int events_find(const perfdata *p, uint64_t id, events_event *e);
+/* The event of an attribute, by its number: 1, or 0. */
+int events_get(const perfdata *p, uint32_t number, events_event *e);
 
 #endif /* EVENTS_H */
