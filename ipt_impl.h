@@ -91,6 +91,7 @@
  *   ipti_pkt_quick                   packets of the common kinds    1.9   2.4
  *   ipti_pkt_plain                   packets, a trace of MNT        2.0
  *   ipti_evt_quick, _plain, _flow    events without the queue       2.6   4.0
+ *   ipti_evt_brief, _short, ...      ... of a FUP and its TIP       2.0
  *   ipti_pkt_clock, ipti_evt_clock   events, a trace of MTC and CYC 2.8
  *   ipti_walk_flows, _whole, _leap,
  *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
@@ -240,8 +241,10 @@ int memcmp(const void *a, const void *b, size_t size);
  * where time is what counts. */
 #ifdef __OPTIMIZE_SIZE__
 #define IPTI_HOT inline
+#define IPTI_SMALL 1 /* leave out what only saves time, if it is large */
 #else
 #define IPTI_HOT IPTI_PART
+#define IPTI_SMALL 0
 #endif
 
 #if defined(__LP64__) || defined(_WIN64)
@@ -294,13 +297,14 @@ static inline uint32_t ipti_le32(const uint8_t *p)
            | (uint32_t) p[3] << 24;
 }
 
-static inline uint64_t ipti_le64(const uint8_t *p)
+static IPTI_HOT uint64_t ipti_le64(const uint8_t *p)
 {
     return ipti_le32(p) | (uint64_t) ipti_le32(p + 4) << 32;
 }
 
 /* Bits [bit, bit + width) of the eight little-endian bytes at p; bit < 8. */
-static inline uint64_t ipti_bits(const uint8_t *p, unsigned bit, unsigned width)
+static IPTI_HOT uint64_t ipti_bits(const uint8_t *p, unsigned bit,
+                                   unsigned width)
 {
     return ipti_le64(p) >> bit & (~(uint64_t) 0 >> (64 - width));
 }
@@ -3352,17 +3356,20 @@ static inline uint8_t ipti_evt_says(const ipt_packet *packet)
                       | packet->u.exec.csd << 1 | packet->u.exec.iflag << 2);
 }
 
+/* By CS.L and CS.D. Both: not an execution mode. */
+static const uint8_t ipti_evt_modes[4]
+    = {IPT_MODE_16, IPT_MODE_64, IPT_MODE_32, IPT_MODE_UNKNOWN};
+
 /* A mode waits for its FUP or for the TIP of the branch that changes it; in a
  * PSB+ it is part of the state. */
 static void ipti_evt_push_exec(ipt_evt_state_ *evt, const ipt_packet *packet,
                                uint8_t type)
 {
-    static const uint8_t modes[4] /* CS.L and CS.D: not an execution mode */
-        = {IPT_MODE_16, IPT_MODE_64, IPT_MODE_32, IPT_MODE_UNKNOWN};
     ipt_pending_ *record = ipti_evt_push(evt, packet, type,
                                          IPTI_WAIT_TIP | IPTI_WAIT_TAKE);
 
-    ipti_evt_set(record, 0, modes[evt->exec & 3], packet->u.exec.iflag, 0);
+    ipti_evt_set(record, 0, ipti_evt_modes[evt->exec & 3],
+                 packet->u.exec.iflag, 0);
 }
 
 /* MODE.Exec: push the new mode and the new IF, unless they repeat the old. */
@@ -4172,6 +4179,213 @@ static IPTI_HOT int ipti_evt_flow(const ipt_evt_state_ *evt,
     return packet->type != IPT_PKT_FUP && evt->enabled;
 }
 
+/* ---- the short way ---- */
+
+/* May ipti_evt_short be asked? In phase FLOW nothing waits, or one record does,
+ * or an asynchronous branch and what happens with it. */
+static IPTI_HOT int ipti_evt_calm(const ipt_evt_state_ *evt)
+{
+    const ipt_pending_ *const first = evt->pending;
+
+    if (evt->phase | evt->error)
+        return 0;
+    if (!evt->count)
+        return 1;
+    return !(first->waits & IPTI_WAIT_NOW)
+           && (evt->count == 1
+               || (evt->count == 2 && first->event.type == IPT_EVT_ASYNC_BRANCH
+                   && first[1].waits == IPTI_WAIT_TIP));
+}
+
+/* What ipti_evt_insert makes. */
+static IPTI_HOT void ipti_evt_begin(ipt_event *event, const ipt_packet *packet,
+                                    uint8_t type)
+{
+    IPT_MEMSET(event, 0, sizeof(*event));
+    event->offset = packet->offset;
+    event->type = type;
+}
+
+/* An event that needs no IP. */
+static IPTI_HOT void ipti_evt_single(const ipt_evt_state_ *evt,
+                                     const ipt_packet *packet, uint8_t type,
+                                     ipt_event *out)
+{
+    ipti_evt_begin(out, packet, type);
+    out->flags = IPT_EVENT_NO_IP;
+    ipti_evt_now(evt, out);
+}
+
+/* The i-th record of a queue that ends with it. */
+static IPTI_HOT ipt_event *ipti_evt_wait(ipt_evt_state_ *evt, unsigned i,
+                                         const ipt_packet *packet,
+                                         uint8_t type, uint8_t waits)
+{
+    ipt_pending_ *const record = &evt->pending[i];
+
+    ipti_evt_begin(&record->event, packet, type);
+    record->waits = waits;
+    record->stamped = 0;
+    evt->count = (uint8_t) (i + 1);
+    return &record->event;
+}
+
+/* Hand out the first record, which is complete, of two at most. */
+static IPTI_HOT int ipti_evt_head(ipt_evt_state_ *evt, ipt_event *out)
+{
+    ipti_evt_fill(evt, evt->pending, out);
+    if (--evt->count)
+        evt->pending[0] = evt->pending[1];
+    return 1;
+}
+
+/* A FUP begins an asynchronous branch or completes the record that takes it. */
+static IPTI_HOT int ipti_evt_short_fup(ipt_evt_state_ *evt,
+                                       const ipt_packet *packet, ipt_event *out)
+{
+    ipt_pending_ *const first = evt->pending;
+
+    if (packet->u.ip.ipc == 0
+        || (evt->count && (!(first->waits & IPTI_WAIT_TAKE)
+                           || first->event.type <= IPT_EVT_ASYNC_BRANCH)))
+        return -1;
+    (void) ipti_evt_last_ip(evt, packet);
+    if (!evt->count) {
+        ipti_evt_wait(evt, 0, packet, IPT_EVT_ASYNC_BRANCH, IPTI_WAIT_TIP)->ip
+            = evt->last_ip;
+        return 0;
+    }
+    first->event.ip = evt->last_ip;
+    return ipti_evt_head(evt, out);
+}
+
+/* A TIP completes the asynchronous branch, or comes before what waits for
+ * it. */
+static IPTI_HOT int ipti_evt_short_tip(ipt_evt_state_ *evt,
+                                       const ipt_packet *packet, ipt_event *out)
+{
+    const int branch = evt->pending[0].event.type == IPT_EVT_ASYNC_BRANCH;
+    int has_ip;
+
+    if (!evt->enabled || !evt->count
+        || (branch && evt->pending[0].waits != IPTI_WAIT_TIP))
+        return -1;
+    has_ip = ipti_evt_last_ip(evt, packet);
+    ipti_evt_release(evt, IPTI_WAIT_TIP, evt->last_ip, has_ip);
+    if (branch)
+        return ipti_evt_head(evt, out);
+    ipti_evt_single(evt, packet, IPT_EVT_TIP, out);
+    if (has_ip) {
+        out->ip = evt->last_ip;
+        out->flags &= (uint8_t) ~IPT_EVENT_NO_IP;
+    }
+    return 1;
+}
+
+/* A PIP is part of the asynchronous branch, or an instruction caused it. */
+static IPTI_HOT int ipti_evt_short_pip(ipt_evt_state_ *evt,
+                                       const ipt_config *config,
+                                       const ipt_packet *packet, ipt_event *out)
+{
+    const int branch = evt->count
+                       && evt->pending[0].event.type == IPT_EVT_ASYNC_BRANCH;
+    const uint8_t vmx = (uint8_t) (1 + packet->u.pip.nr);
+
+    if (evt->count > 1 || (config->flags & IPT_CONFIG_VMX_EVENTS
+                           && evt->vmx != vmx && evt->vmx))
+        return -1;
+    evt->vmx = vmx;
+    if (branch)
+        out = ipti_evt_wait(evt, 1, packet, IPT_EVT_ASYNC_PAGING,
+                            IPTI_WAIT_TIP);
+    else
+        ipti_evt_single(evt, packet, IPT_EVT_PAGING, out);
+    out->u.paging.cr3 = packet->u.pip.cr3;
+    out->u.paging.nr = packet->u.pip.nr;
+    return !branch;
+}
+
+/* A mode waits, even if it repeats the old one: it takes its FUP. */
+static IPTI_HOT int ipti_evt_short_exec(ipt_evt_state_ *evt,
+                                        const ipt_config *config,
+                                        const ipt_packet *packet)
+{
+    const uint8_t was = evt->exec;
+    const uint8_t now = ipti_evt_says(packet);
+    const uint8_t type = !was || (was ^ now) & 3 ? IPT_EVT_EXEC_MODE
+                                                 : IPT_EVT_NONE;
+    ipt_event *event;
+
+    if (evt->count || config->flags & IPT_CONFIG_IFLAGS)
+        return -1;
+    evt->exec = now;
+    event = ipti_evt_wait(evt, 0, packet, type,
+                          IPTI_WAIT_TIP | IPTI_WAIT_TAKE);
+    event->u.exec.mode = ipti_evt_modes[now & 3];
+    event->u.exec.iflag = packet->u.exec.iflag;
+    return 0;
+}
+
+static IPTI_HOT int ipti_evt_short_tnt(const ipt_evt_state_ *evt,
+                                       const ipt_packet *packet, ipt_event *out)
+{
+    if (!evt->enabled || !packet->u.tnt.count)
+        return -1;
+    ipti_evt_single(evt, packet, IPT_EVT_TNT, out);
+    out->u.tnt.bits = packet->u.tnt.bits;
+    out->u.tnt.count = packet->u.tnt.count;
+    return 1;
+}
+
+static IPTI_HOT int ipti_evt_short_ptw(ipt_evt_state_ *evt,
+                                       const ipt_packet *packet, ipt_event *out)
+{
+    if (!packet->u.ptw.has_ip)
+        ipti_evt_single(evt, packet, IPT_EVT_PTWRITE, out);
+    else if (!evt->count)
+        out = ipti_evt_wait(evt, 0, packet, IPT_EVT_PTWRITE, IPTI_WAIT_TAKE);
+    else
+        return -1;
+    out->u.ptwrite.payload = packet->u.ptw.payload;
+    out->u.ptwrite.size = packet->u.ptw.plc ? 8 : 4;
+    return !packet->u.ptw.has_ip;
+}
+
+/* As ipti_evt_packet, and ipti_evt_pop after it, where ipti_evt_calm holds.
+ * Returns whether there is an event, or -1 for what the queue is to do: nothing
+ * has changed then but *out. */
+static IPTI_HOT int ipti_evt_short(ipt_evt_state_ *evt,
+                                   const ipt_config *config,
+                                   const ipt_packet *packet, ipt_event *out)
+{
+    switch (packet->type) {
+    case IPT_PKT_FUP:
+        return ipti_evt_short_fup(evt, packet, out);
+    case IPT_PKT_TIP:
+        return ipti_evt_short_tip(evt, packet, out);
+    case IPT_PKT_PIP:
+        return ipti_evt_short_pip(evt, config, packet, out);
+    case IPT_PKT_MODE_EXEC:
+        return ipti_evt_short_exec(evt, config, packet);
+    case IPT_PKT_TSC:
+    case IPT_PKT_TMA:
+        ipti_evt_tick(evt, packet);
+        return 0;
+    case IPT_PKT_TNT_64:
+        return ipti_evt_short_tnt(evt, packet, out);
+    case IPT_PKT_MNT:
+        ipti_evt_single(evt, packet, IPT_EVT_MNT, out);
+        out->u.mnt.payload = packet->u.mnt.payload;
+        return 1;
+    case IPT_PKT_PTW:
+        return ipti_evt_short_ptw(evt, packet, out);
+    default:
+        return -1;
+    }
+}
+
+/* ---- the next event ---- */
+
 /* May a packet for ipti_evt_clock be there? Asked where the call would cost. */
 static inline int ipti_evt_ticks(const ipt_cursor_ *cur, uint64_t pos)
 {
@@ -4210,8 +4424,8 @@ static IPTI_APART int ipti_evt_clock(const ipt_cursor_ *cur,
 
 /* The next event, through the queue. Returns 1 when all is idle and the quick
  * way can go on. */
-static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                    ipt_where *at, ipt_event *out)
+static IPTI_APART int ipti_evt_queue(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                     ipt_where *at, ipt_event *out)
 {
     ipt_packet packet;
     int status;
@@ -4236,6 +4450,57 @@ static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
             return status;
     } while (!ipti_evt_idle(evt));
     return 1;
+}
+
+/* A packet for ipti_evt_short, where `quick` holds. Returns 0 if there is
+ * none. */
+static IPTI_HOT int ipti_evt_read(ipt_where *at, ipt_packet *packet,
+                                  const uint8_t *p)
+{
+    uint64_t size;
+
+    if (ipti_pkt_plain(at, packet, p))
+        return 1;
+    size = *p % 2 ? ipti_pkt_pad_ip(packet, p) : 0;
+    if (size)
+        ipti_pkt_step(at, packet, at->offset, size);
+    return size != 0;
+}
+
+/* As ipti_evt_queue, which does the rest. */
+static IPTI_HOT int ipti_evt_brief(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                   ipt_where *at, ipt_event *out)
+{
+    ipt_packet packet;
+    int given;
+
+    if (!IPTI_SMALL && evt->count == 1
+        && evt->pending[0].waits == IPTI_WAIT_NOW
+        && evt->pending[0].event.type != IPT_EVT_NONE) {
+        ipti_evt_head(evt, out);
+        return IPT_OK;
+    }
+    while (!IPTI_SMALL && ipti_evt_calm(evt)
+           && ipti_cur_quick(cur, at->offset)) {
+        if (ipti_evt_read(at, &packet, ipti_cur_at(cur, at->offset))) {
+            given = ipti_evt_short(evt, cur->config, &packet, out);
+            if (given > 0)
+                return IPT_OK;
+            if (given < 0)
+                ipti_evt_packet(evt, cur->config, &packet);
+        } else if (!ipti_evt_clock(cur, evt, at)) {
+            break;
+        }
+        if (ipti_evt_idle(evt))
+            return 1;
+    }
+    return ipti_evt_queue(cur, evt, at, out);
+}
+
+static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                    ipt_where *at, ipt_event *out)
+{
+    return ipti_evt_brief(cur, evt, at, out);
 }
 
 /* Step over PADs to the next packet. Returns 0 if that is not one for
@@ -4311,14 +4576,6 @@ static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
     }
 }
 
-/* An event is handed out. */
-static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
-{
-    ipti_evt_time(at, event);
-    if (IPTI_UNLIKELY(event->type != IPT_EVT_TNT && event->type != IPT_EVT_TIP))
-        ipti_evt_asid(&at->asid, event);
-}
-
 #define IPTI_EVT(type) ((uint64_t) 1 << IPT_EVT_##type) /* in sets of types */
 
 /* Sets have 64 bits, of which the upper half is not used while there are so few
@@ -4330,6 +4587,19 @@ static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
 static inline int ipti_evt_in(uint64_t types, uint8_t type)
 {
     return (int) (IPTI_EVT_SET(types) >> type & 1);
+}
+
+/* Events that ipti_evt_asid wants to see. */
+#define IPTI_EVT_ASIDS                                          \
+    (IPTI_EVT(PAGING) | IPTI_EVT(ASYNC_PAGING) | IPTI_EVT(VMCS) \
+     | IPTI_EVT(ASYNC_VMCS) | IPTI_EVT(GAP))
+
+/* An event is handed out. */
+static inline void ipti_evt_given(ipt_where *at, const ipt_event *event)
+{
+    ipti_evt_time(at, event);
+    if (IPTI_UNLIKELY(ipti_evt_in(IPTI_EVT_ASIDS, event->type)))
+        ipti_evt_asid(&at->asid, event);
 }
 
 /* Are there events that the user does not want? */
@@ -4453,8 +4723,8 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
 /* As ipti_evt_slow; not inlined, so that ipt_evt_next stays short. */
 static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
-    const int status = ipti_evt_slow(&decoder->cur_, &decoder->evt_,
-                                     &decoder->at, event);
+    const int status = ipti_evt_brief(&decoder->cur_, &decoder->evt_,
+                                      &decoder->at, event);
 
     if (status < 0)
         return ipti_evt_synced(decoder, status);

@@ -2817,6 +2817,91 @@ TEST(unwanted_and_cut_anew)
     CHECK_EQ(ipt_evt_next(&d, &e), IPT_END);
 }
 
+/* ---- the short way ---- */
+
+static uint32_t chosen; /* any numbers, always the same */
+
+static uint32_t number(uint32_t below)
+{
+    chosen = chosen * 1664525u + 1013904223u;
+    return (chosen >> 8) % below;
+}
+
+/* What waits, what completes it, and what may come between. */
+static void choose_packet(ipt_packet *p)
+{
+    static const ipt_packet some[]
+        = {FUP(0x1000), TIP(0x2000), PIP(0x3000, 0), EXEC64, PTW(1, 1, 7),
+           PTW(0, 0, 8), MNT(9), TNT64(3, 5), TSC(1000), TMA(5, 6), MTC(7),
+           CYC(8), CBR(10), TNT(2, 1), CFE(INTR, 1, 3), CFE(IRET, 0, 0),
+           EXSTOP(1), EXSTOP(0), MWAIT(1, 0), PWRE(1, 2, 0),
+           PWRX(1, 2, 0, 0, 0), TSX(1, 0), TSX(0, 1), VMCS(0x5000), OVF,
+           PGD(0x4000), PGE(0x4000), FUP0, TIP0, PADS(2), BEP(0), BEP(1), STOP,
+           EVD(0, 4)};
+    const uint32_t often = number(4) ? 9 : (uint32_t) LENGTH(some);
+
+    *p = some[number(often)];
+    if (p->type == IPT_PKT_MODE_EXEC) {
+        p->u.exec.csl = (uint8_t) number(2);
+        p->u.exec.iflag = (uint8_t) number(2);
+    } else if (p->type == IPT_PKT_PIP) {
+        p->u.pip.nr = number(4) == 0;
+    } else if (p->type == IPT_PKT_TSC) {
+        p->u.tsc.value += number(1000);
+    }
+}
+
+/* In pieces of fewer than 16 bytes nothing is read by a quick way. */
+TEST(short_way_and_queue_agree)
+{
+    static ipt_evt_decoder d[2];
+    static ipt_segment pieces[TRACE_BYTES / 8 + 1];
+    static build t;
+    ipt_packet packets[40] = {ON};
+    uint64_t events = 0;
+    int round;
+    for (round = 0; round < 4000; round++) {
+        ipt_config config = {0};
+        ipt_segment whole = {0};
+        ipt_trace traces[2] = {{&whole, 1, 0, 0}, {pieces, 0, 0, 0}};
+        ipt_event e[2];
+        int status[2];
+        size_t i;
+        size_t k;
+        config.flags = number(2) ? IPT_CONFIG_VMX_EVENTS : 0;
+        config.flags |= number(4) ? 0 : IPT_CONFIG_IFLAGS;
+        config.flags |= number(4) ? 0 : IPT_CONFIG_NO_TIME;
+        for (k = 4; k + 2 < LENGTH(packets); k++) choose_packet(&packets[k]);
+        packets[k++] = (ipt_packet) PADS(20);
+        packets[k] = (ipt_packet) PKT(NONE);
+        build_all(&t, packets, LENGTH(packets));
+        whole.data = t.bytes;
+        whole.size = t.size;
+        for (i = 0; 8 * i < t.size; i++) {
+            pieces[i].data = t.bytes + 8 * i;
+            pieces[i].size = t.size - 8 * i < 8 ? t.size - 8 * i : 8;
+        }
+        traces[1].count = (uint32_t) i;
+        for (i = 0; i < 2; i++) {
+            CHECK_EQ(ipt_evt_init(&d[i], &config, &traces[i]), IPT_OK);
+            CHECK_EQ(ipt_evt_sync_forward(&d[i]), IPT_OK);
+        }
+        do {
+            for (i = 0; i < 2; i++) {
+                memset(&e[i], 0, sizeof e[i]);
+                status[i] = ipt_evt_next(&d[i], &e[i]);
+            }
+            CHECK_EQ(status[0], status[1]);
+            CHECK_EQ(memcmp(&e[0], &e[1], sizeof e[0]), 0);
+            CHECK_EQ(d[0].at.offset, d[1].at.offset);
+            CHECK_EQ(d[0].at.tsc, d[1].at.tsc);
+            CHECK_EQ(d[0].at.asid.cr3, d[1].at.asid.cr3);
+            events += status[0] >= 0;
+        } while (status[0] >= 0 && status[0] == status[1]);
+    }
+    CHECK(events > 40000);
+}
+
 int main(void)
 {
     RUN(psb);
@@ -2866,5 +2951,6 @@ int main(void)
     RUN(unwanted_that_may_be);
     RUN(unwanted);
     RUN(unwanted_and_cut_anew);
+    RUN(short_way_and_queue_agree);
     return test_report();
 }

@@ -160,7 +160,7 @@ static int is_record(const ipt_pending_ *record)
     }
 }
 
-/* As ipti_evt_slow calls ipti_evt_packet: no error waits, and in a phase there
+/* As ipti_evt_queue calls ipti_evt_packet: no error waits, and in a phase there
  * is room for two records. Proved: step_likely. */
 static int is_ready(const ipt_evt_state_ *evt)
 {

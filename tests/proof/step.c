@@ -48,7 +48,7 @@ static void any_state(uint8_t phase)
     look(followed);
 }
 
-/* As ipti_evt_slow calls ipti_evt_packet. The record that is followed is the
+/* As ipti_evt_queue calls ipti_evt_packet. The record that is followed is the
  * first overflow, if there is one. */
 static void any_evt(uint8_t phase)
 {
@@ -821,6 +821,6 @@ void prove_step_likely(void) /* unwind 3, given ipti_evt_first
     if (nondet_u8())
         (void) ipti_evt_end(&evt);
     else
-        (void) ipti_evt_slow(&cur, &evt, &at, &event);
+        (void) ipti_evt_queue(&cur, &evt, &at, &event);
     CHECK(evt.phase <= IPTI_EVT_BOGUS);
 }
