@@ -4467,7 +4467,9 @@ static IPTI_HOT int ipti_evt_read(ipt_where *at, ipt_packet *packet,
     return size != 0;
 }
 
-/* As ipti_evt_queue, which does the rest. */
+#define IPTI_EVT_REST 2 /* ipti_evt_queue is to go on */
+
+/* As ipti_evt_queue, or IPTI_EVT_REST. */
 static IPTI_HOT int ipti_evt_brief(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                    ipt_where *at, ipt_event *out)
 {
@@ -4494,13 +4496,24 @@ static IPTI_HOT int ipti_evt_brief(ipt_cursor_ *cur, ipt_evt_state_ *evt,
         if (ipti_evt_idle(evt))
             return 1;
     }
-    return ipti_evt_queue(cur, evt, at, out);
+    return IPTI_EVT_REST;
 }
 
-static IPTI_APART int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                    ipt_where *at, ipt_event *out)
+/* A function of its own: its packet is not on the stack while the queue goes
+ * on. */
+static IPTI_APART int ipti_evt_apart(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                     ipt_where *at, ipt_event *out)
 {
     return ipti_evt_brief(cur, evt, at, out);
+}
+
+static IPTI_HOT int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
+                                  ipt_where *at, ipt_event *out)
+{
+    const int status = ipti_evt_apart(cur, evt, at, out);
+
+    return status == IPTI_EVT_REST ? ipti_evt_queue(cur, evt, at, out)
+                                   : status;
 }
 
 /* Step over PADs to the next packet. Returns 0 if that is not one for
@@ -4723,9 +4736,12 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
 /* As ipti_evt_slow; not inlined, so that ipt_evt_next stays short. */
 static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
-    const int status = ipti_evt_brief(&decoder->cur_, &decoder->evt_,
-                                      &decoder->at, event);
+    int status = ipti_evt_brief(&decoder->cur_, &decoder->evt_, &decoder->at,
+                                event);
 
+    if (status == IPTI_EVT_REST)
+        status = ipti_evt_queue(&decoder->cur_, &decoder->evt_, &decoder->at,
+                                event);
     if (status < 0)
         return ipti_evt_synced(decoder, status);
     if (status == IPT_OK)
