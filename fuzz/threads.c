@@ -170,8 +170,9 @@ static void add(threads *t, const uint8_t *a, unsigned n)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const threads_config config = {
-        code, apply_one, flow, event, date, lost, progress, wanted, NULL, NULL,
-        &run_of, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL
+        .code = code, .apply = apply_one, .flow = flow, .event = event,
+        .date = date, .lost = lost, .progress = progress, .wanted = wanted,
+        .context = &run_of
     };
     threads_config own = config;
     threads t;

@@ -245,8 +245,8 @@ static void begin_task(unsigned i)
 static void begin(uint32_t flags, uint64_t bits, int knows)
 {
     const threads_config config = {
-        code, apply_none, flow, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-        knows ? KERNEL_AT + SWITCH_TO : 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, NULL
+        .code = code, .apply = apply_none, .flow = flow, .insn = 1,
+        .switch_ip = knows ? KERNEL_AT + SWITCH_TO : 0
     };
     ipt_gen_config c;
     const sw_who first = {10, 10, 0, 900};

@@ -4,11 +4,13 @@
 #include "linked.h"
 #include "test.h"
 
+static const char *no_events[64];
+
 static int says(const ipt_event *e, uint8_t *group, const char *want)
 {
     char text[SAID_MAX];
     memset(text, 'x', sizeof text);
-    said_words(e, group, text);
+    said_words(e, group, no_events, text);
     if (strcmp(text, want) == 0) return 1;
     printf("    got  \"%s\"\n    want \"%s\"\n", text, want);
     return 0;
@@ -69,7 +71,7 @@ TEST(items)
         uint8_t group = 0;
         char text[SAID_MAX];
         ipt_event e = pebs(IPT_EVT_PEBS_BEGIN, rows[i].group, 0);
-        said_words(&e, &group, text);
+        said_words(&e, &group, no_events, text);
         CHECK_EQ(group, rows[i].group);
         e = pebs(IPT_EVT_PEBS_ITEM, rows[i].id, 0x12ab);
         CHECK(says(&e, &group, rows[i].want));
@@ -79,11 +81,13 @@ TEST(items)
 /* All groups and items: the longest text fits. */
 TEST(room)
 {
+    const char *events[64];
+    for (unsigned i = 0; i < 64; i++) events[i] = "an.event.with.a.long.name";
     for (unsigned i = 0; i < 32 * 32; i++) {
         uint8_t group = (uint8_t) (i / 32);
         char text[SAID_MAX];
         const ipt_event e = pebs(IPT_EVT_PEBS_ITEM, i % 32, UINT64_MAX);
-        said_words(&e, &group, text);
+        said_words(&e, &group, events, text);
         CHECK(strstr(text, "=ffffffffffffffff") != NULL);
         CHECK(strlen(text) < SAID_MAX - 1);
     }

@@ -133,8 +133,8 @@ static void stretch(uint32_t ip)
 static void begin_as(uint64_t bits, uint8_t never_mark, int by_cpu)
 {
     static const threads_config config = {
-        code, apply_one, flow, event, date, lost, progress, NULL, NULL, NULL, NULL,
-        NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, NULL
+        .code = code, .apply = apply_one, .flow = flow, .event = event,
+        .date = date, .lost = lost, .progress = progress
     };
     threads_config own = config;
     own.never_mark = never_mark;
