@@ -50,7 +50,8 @@ static int odd(int n)
 }
 int main(int count, char **arguments)
 {
-    *(count > 1 ? (volatile int *) 0 : &count) = 1;
+    volatile int *const to = count > 1 ? 0 : &count;
+    *to = 1;
     return odd(add(3, "lines")) == 77;
 }
 END
