@@ -4264,11 +4264,11 @@ static IPTI_HOT int ipti_evt_short_fup(ipt_evt_state_ *evt,
 static IPTI_HOT int ipti_evt_short_tip(ipt_evt_state_ *evt,
                                        const ipt_packet *packet, ipt_event *out)
 {
-    const int branch = evt->pending[0].event.type == IPT_EVT_ASYNC_BRANCH;
+    const int branch = evt->count
+                       && evt->pending[0].event.type == IPT_EVT_ASYNC_BRANCH;
     int has_ip;
 
-    if (!evt->enabled || !evt->count
-        || (branch && evt->pending[0].waits != IPTI_WAIT_TIP))
+    if (!evt->enabled)
         return -1;
     has_ip = ipti_evt_last_ip(evt, packet);
     ipti_evt_release(evt, IPTI_WAIT_TIP, evt->last_ip, has_ip);
@@ -4574,7 +4574,8 @@ static inline void ipti_evt_time(ipt_where *at, const ipt_event *event)
         at->valid |= IPT_AT_TSC;
 }
 
-/* Keep the address space that an event names. */
+/* Keep the address space that an event of IPTI_EVT_ASIDS names; a GAP's is not
+ * known. */
 static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
 {
     const uint8_t type = event->type;
@@ -4584,7 +4585,7 @@ static void ipti_evt_asid(ipt_asid *asid, const ipt_event *event)
         asid->nr = event->u.paging.nr;
     } else if (type == IPT_EVT_VMCS || type == IPT_EVT_ASYNC_VMCS) {
         asid->vmcs = event->u.vmcs.base;
-    } else if (type == IPT_EVT_GAP) {
+    } else {
         ipti_asid_unknown(asid);
     }
 }
