@@ -6,6 +6,7 @@
 #include "linked.h"
 #include "examples/tools/common/flow/align.c"
 #include "examples/tools/common/flow/dates.c"
+#include "examples/tools/common/perf/events.c"
 #include "examples/tools/common/perf/perfdata.c"
 #include "examples/tools/common/flow/pids.c"
 #include "examples/tools/common/flow/threads.c"
