@@ -1,6 +1,6 @@
 #!/bin/sh
-# slices.sh: what ptflow, ptprof and ptcov print, in all their output and their status,
-# is the same with any number of processes that decode, and they do.
+# slices.sh: what ptflow prints, in all its output and its status, is the same with
+# any number of processes that decode, and they do.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
@@ -32,9 +32,8 @@ damage() {
 }
 
 # flow OPTION...: standard output, error and status.
-tool=ptflow
 flow() {
-    "$build/$tool" "$@" "$file" >"$tmp/lines" 2>"$tmp/errors"
+    "$build/ptflow" "$@" "$file" >"$tmp/lines" 2>"$tmp/errors"
     echo "status $?" | cat "$tmp/lines" "$tmp/errors" -
 }
 
@@ -59,22 +58,6 @@ kinds() {
     same "$1" 2 --errors --strict
     same "$1" 3 --call
     same "$1" 3 --last 3
-}
-
-# views NAME: of the other tools.
-views() {
-    tool=ptprof
-    same "$1" "2 3" --tree --min 0
-    same "$1" 2 --callgrind - --strict
-    same "$1" 7 --chrome -
-    same "$1" 2 --before signal --last 5
-    same "$1" 3 --hot
-    same "$1" 2 --waits --flat
-    same "$1" 2 --drcov - --dso tree
-    tool=ptcov
-    same "$1" "2 3" --edges - --indirect
-    same "$1" 2 --drcov -
-    tool=ptflow
 }
 
 # divides NAME PROCESSES OPTION...: they decode to the end. Half of the output is
@@ -107,10 +90,8 @@ all() {
         record --psb-period 200 --cpus ${how#* } --time ${how%% *} -- "$tmp/tree"
         lengthen 60000
         kinds "$how cpus"
-        views "$how cpus"
         for part in 3 4 6; do damage $part; done
         kinds "$how cpus, damaged"
-        views "$how cpus, damaged"
     done
 }
 
@@ -120,13 +101,8 @@ $CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
 if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
     divides "2 cpus" 2 --json
     same "2 cpus" "2 7" --block --errors
-    tool=ptprof
-    same "2 cpus" 2 --tree --min 0
-    tool=ptcov
-    same "2 cpus" 2 --edges - --drcov /dev/null
-    tool=ptflow
     damage 5
     same "2 cpus, damaged" 2 --event --errors
 fi
-rest 280 all
+rest 126 all
 report

@@ -871,8 +871,6 @@ static void apply(threads *t, threads_row_ *row)
     perfdata_record record;
     row->applied = 1;
     t->applied += mix(1, (uint64_t) (row - t->rows));
-    if (t->config.applies)
-        t->config.applies((size_t) (row - t->rows), t->config.context);
     if (!parse_row(t, row, &record)) return;
     record.event = row->event;
     t->config.apply(&record, t->config.context);
@@ -3164,13 +3162,8 @@ void threads_slice(threads *t, size_t slice)
     t->slice = slice;
 }
 
-void threads_apply(threads *t, size_t row)
-{
-    if (row < t->row_count && !t->rows[row].applied) apply(t, &t->rows[row]);
-}
-
 void threads_finish(threads *t)
 {
     for (; t->row_next < t->row_count; t->row_next++)
-        threads_apply(t, t->row_next);
+        apply(t, &t->rows[t->row_next]);
 }

@@ -73,8 +73,6 @@ typedef struct threads_config {
     /* Apply a record that may change code; by way of threads_changed it says
      * what did. Never called twice for a record. */
     void (*apply)(const perfdata_record *record, void *context);
-    /* ... of this number: see threads_apply. May be NULL. */
-    void (*applies)(size_t row, void *context);
     /* Instructions; in the order of each thread. Their offsets do not go back
      * in a queue, unless trace is damaged: flow up to an interrupt has that of
      * its FUP, and bits of a TNT between this and the TIP are used before. May
@@ -298,9 +296,6 @@ int threads_cut(threads *t, uint64_t bytes);
  * states of two slices are one where they meet, and `unclear` is not set, there is
  * nothing in them that decoding the whole does not have. */
 void threads_slice(threads *t, size_t slice);
-
-/* Others decode: apply a record that they have. */
-void threads_apply(threads *t, size_t row);
 
 /* Others have decoded all: apply all records. */
 void threads_finish(threads *t);
