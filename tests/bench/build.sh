@@ -8,6 +8,8 @@ CC=${CC:-cc}
 here=tests/bench
 warn="-std=c99 -Wall -Wextra -Wpedantic -Wconversion -Wshadow"
 mkdir -p "$out" || exit 2
+next=$build/libipt-2.1/usr/lib/$(uname -m)-linux-gnu/libipt.so.2
+[ ! -e "$next" ] || export LIBIPT_NEXT="$next"
 
 # compile PROGRAM FLAGS AND SOURCES...: with the files that all need. Valgrind
 # 3.19 cannot read the DWARF 5 of clang.
@@ -17,8 +19,6 @@ compile() {
     libs=
     echo '#include <intel-pt.h>' | $CC -E - >/dev/null 2>&1 &&
         libs="-I. tests/compat/api.c -lipt -ldl"
-    next=$build/libipt-2.1/usr/lib/$(uname -m)-linux-gnu/libipt.so.2
-    [ ! -e "$next" ] || export LIBIPT_NEXT="$next"
     rm -f "$compiled.of"
     # shellcheck disable=SC2086 # flags
     $CC $warn ${CFLAGS:--O2 -g} -gdwarf-4 -o "$compiled" "$@" \
