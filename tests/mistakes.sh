@@ -91,6 +91,10 @@ done <<'END'
 1|--func nosuch: nothing called so ran|ptflow --quiet --func nosuch q.data
 1|--callers nosuch: nothing called so ran|ptprof --quiet --callers nosuch q.data
 1|this --comm; its threads: [0-9]* program|ptflow --quiet --comm nosuch q.data
+1|this --comm|ptprof --quiet --flat --comm nosuch q.data
+1|this --comm|ptprof --quiet --tree --comm nosuch q.data
+1|this --comm|ptprof --quiet --lines --comm nosuch q.data
+1|this --comm|ptprof --quiet --branches --comm nosuch q.data
 1|this --tid; its threads: [0-9]* program|ptflow --quiet --tid 99999 q.data
 1|this --time; its times: [0-9.]* to [0-9.]*|ptflow --quiet --time 1,2 q.data
 1|this --cpu|ptflow --quiet --cpu 77 q.data

@@ -102,9 +102,10 @@ void prof_print_branches(ptprof *p)
         all += one->executed;
         same += annotate_rarer(one) == 0;
     }
-    printf("%zu branch%s, %zu of them always went one way\n", count,
-           count == 1 ? "" : "es", same);
-    puts("     count  taken      rarer  branch");
+    if (count)
+        printf("%zu branch%s, %zu of them always went one way\n"
+               "     count  taken      rarer  branch\n", count,
+               count == 1 ? "" : "es", same);
     for (size_t i = 0; i < count; i++) {
         const annotate_one *const one = &p->annotate.list[order[i]];
         const line *const l = one->row ? &p->lines[one->row - 1] : NULL;

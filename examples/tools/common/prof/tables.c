@@ -212,8 +212,9 @@ void prof_print_flat(ptprof *p)
         prof_least_of(p, prof_total_of(p, &p->tree.list[CALLTREE_ROOT]));
     entry *const entries = prof_add_up(p, 0, 0);
     char text[64];
-    printf("%sfunction%s\n", prof_flat_head(p),
-           p->by_insn ? " (costs are instructions)" : "");
+    if (entries->name)
+        printf("%sfunction%s\n", prof_flat_head(p),
+               p->by_insn ? " (costs are instructions)" : "");
     for (const entry *s = entries; s->name && s->cost >= least; s++) {
         prof_put_flat(p, text, s);
         fputs(text, stdout);
@@ -423,8 +424,9 @@ void prof_print_lines(ptprof *p)
     char text[16], with[24];
     for (size_t i = 0; i < p->line_max; i++) all += prof_line_cost(p, &p->lines[i]);
     join_lines(p);
-    printf("    own     cost  %sline%s\n", p->opt.ipc ? "  IPC  " : "",
-           p->by_insn ? " (costs are instructions)" : "");
+    if (all)
+        printf("    own     cost  %sline%s\n", p->opt.ipc ? "  IPC  " : "",
+               p->by_insn ? " (costs are instructions)" : "");
     for (size_t i = 0; i < p->line_max; i++) {
         const line *const l = &p->lines[i];
         const uint64_t cost = prof_line_cost(p, l);
