@@ -11,7 +11,7 @@
  *       static ipt_insn_decoder decoder;        // less than 3 KiB
  *       ipt_segment piece = {trace_bytes, trace_size};
  *       ipt_trace trace = {&piece, 1, 0, 0};
- *       ipt_config config = {0};
+ *       static ipt_config config;               // all zero
  *       ipt_cache cache;                        // makes it faster
  *       ipt_insn insn;
  *       int status;
@@ -264,7 +264,7 @@ extern "C" {
       "please report it, with the trace")
 
 #define IPT_X_(name, value, cause, remedy) name = value,
-enum { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
+enum ipt_status { IPT_STATUS_LIST(IPT_X_) IPT_OK = 0 };
 #undef IPT_X_
 
 /* Bits of a non-negative status. */
@@ -378,7 +378,7 @@ typedef struct ipt_trace {
 
 /* An address space. cr3 and vmcs are IPT_ASID_UNKNOWN until the trace has a PIP
  * and a VMCS packet. */
-#define IPT_ASID_UNKNOWN UINT64_MAX
+#define IPT_ASID_UNKNOWN 0xffffffffffffffffu
 typedef struct ipt_asid {
     uint64_t cr3;  /* bits 51:5 of CR3 from the last PIP, others 0. The page
                     * table is at bits 51:12; bits 11:5 may be of a PCID */
@@ -388,7 +388,7 @@ typedef struct ipt_asid {
 } ipt_asid;
 
 /* Execution modes (MODE.Exec: CS.L and CS.D). */
-enum {
+enum ipt_mode {
     IPT_MODE_UNKNOWN,
     IPT_MODE_16,
     IPT_MODE_32,
@@ -400,7 +400,7 @@ typedef struct ipt_packet ipt_packet;
 typedef struct ipt_code ipt_code;
 
 /* A range of addresses that tracing was restricted to (IA32_RTIT_ADDRn). */
-enum { IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP };
+enum ipt_filter_kind { IPT_FILTER_OFF, IPT_FILTER_TRACE, IPT_FILTER_STOP };
 #define IPT_FILTERS 4
 typedef struct ipt_filter {
     uint64_t first;
@@ -674,7 +674,7 @@ typedef struct ipt_where {
  * [pkt]  bytes to one packet, and back        SDM: "Packet Definitions"
  * ========================================================================== */
 
-enum {
+enum ipt_packet_type {
     IPT_PKT_NONE,      /* no packet (ipt_where.packet before the first) */
     IPT_PKT_PAD,       /* a run of PAD bytes; size says how many. A long run,
                         * or one that trace or fuel cuts, comes in several */
@@ -716,7 +716,7 @@ enum {
 };
 
 /* u.cfe.type (SDM: "Control Flow Event (CFE) Packet") */
-enum {
+enum ipt_cfe_type {
     IPT_CFE_INTR = 1,
     IPT_CFE_IRET = 2,
     IPT_CFE_SMI = 3,
@@ -734,7 +734,7 @@ enum {
 };
 
 /* u.evd.type */
-enum { IPT_EVD_CR2 = 0, IPT_EVD_VMXQ = 1, IPT_EVD_VMXR = 2 };
+enum ipt_evd_type { IPT_EVD_CR2 = 0, IPT_EVD_VMXQ = 1, IPT_EVD_VMXR = 2 };
 
 /* One packet. `type` determines which member of u holds its payload; do not
  * read the others. */
@@ -985,7 +985,7 @@ IPT_API int ipt_time_update(ipt_clock *clock, const ipt_packet *packet);
  * [evt]  packets to events               SDM: "Packet Generation Scenarios"
  * ========================================================================== */
 
-enum {
+enum ipt_event_type {
     IPT_EVT_NONE,
     IPT_EVT_ENABLED,        /* tracing enabled at ip */
     IPT_EVT_DISABLED,       /* by the branch before; u.branch.to: its target.
@@ -1246,7 +1246,7 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event);
  * ========================================================================== */
 
 /* Kinds of instructions, as far as a decoder of trace distinguishes them. */
-enum {
+enum ipt_insn_kind {
     IPT_INSN_OTHER,         /* flow goes on after it */
     IPT_INSN_JCC,           /* conditional: Jcc, LOOPcc, JCXZ: one TNT bit */
     IPT_INSN_JMP,           /* near direct: no trace */
@@ -1529,7 +1529,7 @@ IPT_API int ipt_insn_event(ipt_insn_decoder *decoder, ipt_event *event);
  *     static ipt_cache_line cache_lines[16384];    // 1 MiB
  *     static ipt_cov_line memo_lines[16384];       // 1 MiB
  *     static ipt_cov_decoder decoder;
- *     ipt_cov_config cov = {0};
+ *     static ipt_cov_config cov;                   // all zero
  *     ipt_cov_memo memo;                           // the rest as at the top
  *
  *     cov.bitmap = bitmap, cov.bitmap_size = sizeof(bitmap), cov.memo = &memo;
@@ -1835,12 +1835,12 @@ typedef struct ipt_hot_trace {
 } ipt_hot_trace;
 
 /* Return values of config.end_trace. */
-enum { IPT_HOT_DECIDE, IPT_HOT_END, IPT_HOT_CONTINUE };
+enum ipt_hot_answer { IPT_HOT_DECIDE, IPT_HOT_END, IPT_HOT_CONTINUE };
 
 /* Return values of config.trace. */
-enum { IPT_HOT_KEEP, IPT_HOT_DROP };
+enum ipt_hot_verdict { IPT_HOT_KEEP, IPT_HOT_DROP };
 
-#define IPT_HOT_NO_LIMIT UINT32_MAX
+#define IPT_HOT_NO_LIMIT 0xffffffffu
 
 /* Memory, limits and callbacks. Begin with all zero. Callbacks may call
  * ipt_hot_mark_head, _delete and _invalidate, but neither _feed nor _break. */
@@ -2192,8 +2192,8 @@ IPT_API int ipt_topa_from_regions(uint8_t *table, uint32_t room, uint64_t next,
 #define IPT_RTIT_EVENT_EN 0x80000000u
 #define IPT_RTIT_ADDR(i, kind) ((uint64_t) (kind) << (32 + 4 * (i)))
                                   /* i: 0 .. 3; kind: IPT_FILTER_ */
-#define IPT_RTIT_DIS_TNT ((uint64_t) 1 << 55)
-#define IPT_RTIT_INJECT_PSB_PMI ((uint64_t) 1 << 56)
+#define IPT_RTIT_DIS_TNT 0x0080000000000000u
+#define IPT_RTIT_INJECT_PSB_PMI 0x0100000000000000u
 
 /* CPUID leaf 14H. */
 typedef struct ipt_cpuid_14 {

@@ -42,6 +42,7 @@ class Header:
         upper = prefix.upper()
         text = run("bindgen", path, "--use-core", "--ctypes-prefix", "c",
                    "--no-doc-comments", "--no-layout-tests",
+                   "--no-prepend-enum-name",
                    "--no-recursive-allowlist", "--size_t-is-usize",
                    "--no-rustfmt-bindings", "--allowlist-type", prefix + ".*",
                    "--allowlist-var", upper + "_.*",
@@ -58,6 +59,8 @@ class Header:
             for name, arguments, result in re.findall(
                 r"pub fn (\w+) \((.*?)\)(?: -> ([^;]*?))? ; \}", text)]
         self.name_inner()
+        self.constants = [one for one in self.constants
+                          if one[1:] != ("i32", "-1")]  # bindgen's UINT64_MAX
         self.constants += self.missing(upper)
 
     @staticmethod
@@ -97,11 +100,11 @@ class Header:
             for name, kind, fields in self.structs]
 
     def missing(self, upper):
-        """Macros with a cast, which the compiler has to work out."""
+        """Macros that bindgen leaves out: the compiler works them out."""
         known = {name for name, _, _ in self.constants}
         with open(os.path.join(ROOT, self.path)) as header:
             names = re.findall(
-                r"^#define (%s_[A-Z0-9_]+) .*\b(?:UINT64_MAX|uint64_t|u <<)"
+                r"^#define (%s_[A-Z0-9_]+) .*\b(?:uint64_t|u <<|0xf{16}u)"
                 % upper, header.read(), re.M)
         names = [name for name in names if name not in known]
         with tempfile.TemporaryDirectory() as folder:
@@ -125,8 +128,8 @@ class Header:
         for name, kind, value in self.constants:
             if kind in plain:
                 kind = "c_int"
-            elif kind.startswith("_bindgen_ty"):
-                kind = "u8"
+            elif not re.match(r"[iu]\d", kind):
+                kind = "u8"  # an enum's
             yield name, kind, value
 
 

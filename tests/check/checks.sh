@@ -176,6 +176,8 @@ caught cxx 'conversion|loses|narrow' plain
 core "$second" 'IPT_API int ipt_planted(void) __attribute__((noinline));
 IPT_API int ipt_planted(void)\n{\n    return 1;\n}'
 caught cxx 'Dnoinline=' attributes
+edit ipt.h 's/static ipt_cov_config cov; .*/ipt_cov_config cov = {0};/'
+caught cxx 'missing initializer' samples
 
 core "$second" 'IPT_API int ipt_planted(int n)\n{
     volatile char b[1100];\n    b[n] = 1;\n    return b[0];\n}'
@@ -232,6 +234,10 @@ edit examples/bindings/python/ipt/_abi.py 's/("offset", c_uint64)/("offset", c_i
 caught bindings '_abi.py .<. and what make bindings makes'
 edit examples/bindings/python/pyproject.toml 's/^version = "./&9/'
 caught bindings 'versions other than'
+edit ipt.h 's/^enum ipt_status/enum/'
+caught bindings 'statuses have no type'
+edit ipt.h 's/^#define IPT_RTIT_DIS_TNT .*/#define IPT_RTIT_DIS_TNT ((uint64_t) 1 << 55)/'
+caught bindings 'constants that bindgen does not take'
 
 edit examples/speed.md 's/^| packets | 11 KiB/| packets | 1 KiB/'
 caught size 'bytes of code, limit'

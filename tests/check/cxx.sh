@@ -1,7 +1,7 @@
 #!/bin/sh
 # cxx.sh [TREE]: the headers compile without a warning as every C and C++, with
 # every macro, on every kind of target; nothing is silenced. PARTS= takes some
-# of its parts: texts plus plain attributes targets glue.
+# of its parts: texts plus plain attributes targets samples glue.
 
 . "$(dirname "$0")/lib.sh"
 cd "$tmp" || exit 2
@@ -58,6 +58,32 @@ int client(const ipt_config *config, const ipt_trace *trace, uint64_t *sum)
 END
 printf '#include "examples/tools/common/perf/perfdata.c"\n' >perfdata.c
 cp perfdata.c perfdata.cc
+
+# What the header says to do: DO THIS and what stands at [cov], each a function.
+# drawn FROM TO: the code in ipt.h's comment between two lines.
+drawn() { sed -n "/$1/,/$2/s/^ \* \{5,\}//p" "$root/ipt.h"; }
+{
+    cat <<'END'
+#include "ipt.h"
+#include <string.h>
+extern const uint8_t trace_bytes[];
+extern size_t trace_size;
+extern uint64_t fuel;
+int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid, uint64_t ip,
+              void *context);
+void use(const ipt_insn *insn), more(ipt_trace *trace);
+int run_target(ipt_segment *piece), sample(void), coverage(void);
+void look_at(const uint8_t *bitmap, uint32_t verdict);
+int sample(void)
+{
+END
+    drawn 'DO THIS' 'WHICH LAYER'
+    printf 'return status;\n}\nint coverage(void)\n{\n'
+    drawn 'DO THIS' 'int status;' | grep -v 'insn\|lines'
+    drawn '. .cov.  trace' '^ . ====='
+    printf 'return status;\n}\n'
+} >sample.c
+cp sample.c sample.cc
 
 # try STANDARD-AND-FLAGS COMPILER FILE...: each file without a warning. Those of
 # clang are its front end's, which makes no code for them.
@@ -133,6 +159,14 @@ targets() {
     fi
 }
 
+samples() {
+    for cc in gcc g++ clang clang++; do
+        have $cc ${cc%++} || continue
+        case $cc in *++) try "-std=c++11" $cc sample.cc ;;
+        *) try "-std=c99" $cc sample.c ;; esac
+    done
+}
+
 glue() {
     if echo '#include <Zydis/Zydis.h>' | cc -E - >/dev/null 2>&1; then
         for cc in gcc clang; do try "-std=c99 -O1" $cc glue.c; done
@@ -142,5 +176,7 @@ glue() {
     fi
 }
 
-for part in ${PARTS:-texts plus plain attributes targets glue}; do $part; done
+for part in ${PARTS:-texts plus plain attributes targets samples glue}; do
+    $part
+done
 report

@@ -12,7 +12,7 @@ full="$full libdevel-nytprof-perl tmux lcov"
 full="$full build-essential debhelper lintian debootstrap"
 # Rust, Python, packages.
 full="$full cargo rustc bindgen python3 python3-build python3-venv python3-wheel"
-full="$full python3-setuptools meson ninja-build"
+full="$full python3-cffi python3-setuptools meson ninja-build"
 command -v npm >/dev/null || full="$full npm"
 full="$full qemu-user lua5.4 luajit sqlite3 valgrind parallel gdb jq"
 # Where it runs: bare machines, firmware, kernels, other processors.

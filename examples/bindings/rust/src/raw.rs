@@ -102,6 +102,8 @@ pub const IPT_RTIT_DIS_RETC: u32 = 2048;
 pub const IPT_RTIT_PTW_EN: u32 = 4096;
 pub const IPT_RTIT_BRANCH_EN: u32 = 8192;
 pub const IPT_RTIT_EVENT_EN: u32 = 2147483648;
+pub const IPT_RTIT_DIS_TNT: u64 = 36028797018963968;
+pub const IPT_RTIT_INJECT_PSB_PMI: u64 = 72057594037927936;
 pub const IPT_WORDS_MAX: u32 = 128;
 pub const IPT_PENDING_MAX_: u32 = 15;
 pub const IPT_RUN_MAX_: u32 = 32;
@@ -264,8 +266,6 @@ pub const IPT_HOT_CONTINUE: c_int = 2;
 pub const IPT_HOT_KEEP: u8 = 0;
 pub const IPT_HOT_DROP: u8 = 1;
 pub const IPT_ASID_UNKNOWN: u64 = 18446744073709551615;
-pub const IPT_RTIT_DIS_TNT: u64 = 36028797018963968;
-pub const IPT_RTIT_INJECT_PSB_PMI: u64 = 72057594037927936;
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
