@@ -321,6 +321,41 @@ TEST(short_packets)
     CHECK(dated > 10000);
 }
 
+/* What is read before it is asked for changes nothing of the first and the last
+ * date up to there, however many there are. */
+TEST(when_it_is_read)
+{
+    static dates_date list[2][TRACE_BYTES];
+    unsigned dated = 0;
+    for (int run = 0; run < 300; run++) {
+        const uint32_t threshold = run % 3 ? 1 : 64;
+        const uint64_t kept = seed;
+        unsigned count[2] = {0, 0};
+        build_mixed(threshold);
+        for (int early = 0; early < 2; early++) {
+            dates_date date;
+            dates d;
+            begin(&d, threshold);
+            seed = kept + 1;
+            for (uint64_t at = 0; at < b.size;) {
+                const unsigned step = 1 + dice(dice(2) ? 40 : 600);
+                const uint64_t part = at + dice(step);
+                at += step;
+                if (early) dates_read(&d, part);
+                for (unsigned n = 0; d.due < at && dates_next(&d, at, 0, &date);
+                     n++) {
+                    if (n < 2) count[early]++;
+                    list[early][count[early] - 1] = date;
+                }
+            }
+        }
+        CHECK_EQ(count[0], count[1]);
+        CHECK(memcmp(list[0], list[1], count[0] * sizeof **list) == 0);
+        dated += count[0];
+    }
+    CHECK(dated > 3000);
+}
+
 /* A damaged packet may swallow the first bytes of a PSB: it is found all the
  * same, by short packets and by others before it. */
 TEST(a_swallowed_psb)
@@ -353,6 +388,7 @@ int main(void)
     RUN(a_true_clock);
     RUN(a_length_that_is_measured);
     RUN(short_packets);
+    RUN(when_it_is_read);
     RUN(a_swallowed_psb);
     return test_report();
 }

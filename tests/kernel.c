@@ -40,6 +40,7 @@ static unsigned depths[THREADS];
 static uint64_t returns_to[THREADS]; /* the last one has to lead there; 0 */
 static int is_cut; /* trace is missing, so flow is, too */
 static size_t mixed;
+static unsigned psb_period;
 
 /* CALL, or JMP with 1, of a function. */
 static unsigned put_call(uint8_t *code, unsigned at, unsigned to, int is_jump)
@@ -260,7 +261,7 @@ static void begin(uint32_t flags, uint64_t bits, int knows)
     sw_begin(&t, &config, bits, 1);
     memset(&c, 0, sizeof c);
     c.flags = flags;
-    c.psb_period = 1024;
+    c.psb_period = psb_period;
     c.tsc = 1000;
     c.mtc_freq = 3;
     c.cpuid_15_eax = 1;
@@ -371,10 +372,116 @@ TEST(where_the_symbol_is_not_known)
     threads_free(&t);
 }
 
+/* ---- slices ---- */
+
+/* What is said: an instruction, or a date. */
+typedef struct item {
+    uint64_t at, tsc, cycles;
+    uint32_t tid;
+    uint16_t sure, is_date;
+} item;
+
+static item items[2][2 * STEPS]; /* of the whole; of slices */
+static size_t counts[2];
+static unsigned into;
+static uint64_t states[2]; /* where a slice begins; where it ends */
+
+static void put_item(const item *said)
+{
+    if (t.muted || !CHECK(counts[into] < 2 * STEPS)) return;
+    items[into][counts[into]++] = *said;
+}
+
+static void keep_flow(const threads_who *who, const ipt_block *b, void *context)
+{
+    const item i = {b->ip, who->tsc, 0, who->tid, who->sure, 0};
+    (void) context;
+    put_item(&i);
+}
+
+static void keep_date(const threads_who *who, const dates_date *date, int own,
+                      void *context)
+{
+    const item i = {date->offset, date->tsc, date->cycles, who->tid,
+                    (uint16_t) own, 1};
+    (void) context;
+    put_item(&i);
+}
+
+static void at_cut(uint64_t now, void *context)
+{
+    (void) context;
+    states[t.muted] = now;
+}
+
+/* Decode a slice; 0: all. Loses some of the trace with `cut`, which is random. */
+static int run_slice(uint32_t flags, uint64_t bits, unsigned cut, size_t slice)
+{
+    int status;
+    begin(flags, bits, 1);
+    seed += cut;
+    t.config.flow = keep_flow;
+    t.config.date = keep_date;
+    t.config.cut = at_cut;
+    simulate(STEPS);
+    for (unsigned i = 0; i < cut; i++) {
+        const size_t at = (size_t) (sw_size / 8 + dice((uint32_t) sw_size / 2));
+        memset(sw_trace + at, 0xff, 300);
+    }
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+    CHECK_EQ(threads_start(&t), 0);
+    CHECK_EQ(threads_cut(&t, 4096), 0);
+    threads_slice(&t, slice);
+    status = threads_run(&t);
+    CHECK(status >= 0);
+    return status;
+}
+
+/* Slice after slice, as long as one ends as the next one begins, all that is
+ * said is what decoding the whole says. */
+TEST(slices_are_the_whole)
+{
+    static const struct {
+        uint32_t flags;
+        uint64_t bits;
+    } clocks[] = {{IPT_GEN_TSC, 0x400},
+                  {IPT_GEN_TSC | IPT_GEN_MTC, 0x600 | 3 << 14},
+                  {IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC, 0x602 | 3 << 14}};
+    size_t fit = 0;
+    psb_period = 100;
+    for (unsigned n = 0; n < 12; n++) {
+        const uint32_t flags = clocks[n % 3].flags;
+        const uint64_t bits = clocks[n % 3].bits;
+        size_t cuts, slice;
+        counts[0] = counts[1] = into = 0;
+        run_slice(flags, bits, n / 3, 0);
+        CHECK(counts[0] > 5000);
+        cuts = t.cut_count;
+        CHECK(cuts > 1);
+        threads_free(&t);
+        into = 1;
+        for (slice = 1; slice <= cuts + 1; slice++) {
+            const size_t before = counts[1];
+            const uint64_t end = states[1];
+            const int status = run_slice(flags, bits, n / 3, slice);
+            threads_free(&t);
+            if (slice > 1 && states[0] != end) counts[1] = before;
+            if (status || (slice > 1 && states[0] != end)) break;
+            fit++;
+        }
+        CHECK(slice <= cuts + 1 ? counts[1] < counts[0] : counts[1] == counts[0]);
+        CHECK(memcmp(items[0], items[1], counts[1] * sizeof **items) == 0);
+        CHECK(!(flags & IPT_GEN_CYC) || slice == cuts + 2);
+    }
+    CHECK(fit > 80);
+}
+
 int main(void)
 {
+    psb_period = 1024;
     RUN(threads_change_where_they_do);
     RUN(after_a_loss);
     RUN(where_the_symbol_is_not_known);
+    RUN(slices_are_the_whole);
     return test_report();
 }

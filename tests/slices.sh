@@ -1,6 +1,6 @@
 #!/bin/sh
-# slices.sh: what ptflow prints, in all its output and its status, is the same with
-# any number of processes that decode, and they do.
+# slices.sh: what ptflow, ptprof and ptcov print, in all their output and their status,
+# is the same with any number of processes that decode, and they do.
 
 . "$(dirname "$0")/check/lib.sh"
 build=$(cd "$root" && cd "${BUILD:-build}" && pwd) || exit 2
@@ -32,8 +32,9 @@ damage() {
 }
 
 # flow OPTION...: standard output, error and status.
+tool=ptflow
 flow() {
-    "$build/ptflow" "$@" "$file" >"$tmp/lines" 2>"$tmp/errors"
+    "$build/$tool" "$@" "$file" >"$tmp/lines" 2>"$tmp/errors"
     echo "status $?" | cat "$tmp/lines" "$tmp/errors" -
 }
 
@@ -60,6 +61,22 @@ kinds() {
     same "$1" 3 --last 3
 }
 
+# views NAME: of the other tools.
+views() {
+    tool=ptprof
+    same "$1" "2 3" --tree --min 0
+    same "$1" 2 --callgrind - --strict
+    same "$1" 7 --chrome -
+    same "$1" 2 --before signal --last 5
+    same "$1" 3 --hot
+    same "$1" 2 --waits --flat
+    same "$1" 2 --drcov - --dso tree
+    tool=ptcov
+    same "$1" "2 3" --edges - --indirect
+    same "$1" 2 --drcov -
+    tool=ptflow
+}
+
 # divides NAME PROCESSES OPTION...: they decode to the end. Half of the output is
 # read, then ptflow has so many children.
 divides() {
@@ -81,17 +98,65 @@ divides() {
         fail "$name: $children processes of $count: $*"
 }
 
+# fits NAME: of ptprof, the process that would decode all if slices did not fit is
+# ended before they can be joined, and nobody asks for it.
+fits() {
+    tool=ptprof
+    flow -j 1 --chrome - >"$tmp/want"
+    tool=ptflow
+    rm -f "$tmp/pipe"
+    mkfifo "$tmp/pipe"
+    "$build/ptprof" -j 2 --chrome - "$file" >"$tmp/pipe" 2>"$tmp/errors" &
+    of=$!
+    {
+        head -c 100000
+        last=$(cat /proc/[0-9]*/stat 2>/dev/null |
+            awk -v of=$of '{pid = $1; sub(/.*\) /, "")} $2 == of {print pid}' |
+            sort -n | tail -n 1)
+        [ -n "$last" ] && kill -KILL "$last"
+        cat
+    } <"$tmp/pipe" >"$tmp/lines"
+    wait $of
+    echo "status $?" | cat "$tmp/lines" "$tmp/errors" - |
+        cmp -s - "$tmp/want" && [ -n "$last" ] && pass ||
+        fail "$1: slices of ptprof do not fit"
+}
+
+# clocks: what times are made of, as each of them is.
+clocks() {
+    for how in "tsc 0" "mtc 0" "cyc 0" "cyc 2" "cyc 16" "cyc 64" "cyc 256" \
+        "cyc 4096"; do
+        for cpus in 0 2 3; do
+            for kind in "--seed 2" --unkind; do
+                name="${how% *}, threshold ${how#* }, $cpus cpus, $kind"
+                # shellcheck disable=SC2086 # words
+                record --psb-period 200 --cpus $cpus --time ${how% *} \
+                    --cyc-threshold ${how#* } $kind -- "$tmp/tree"
+                lengthen 60000
+                same "$name" 2 --fields tid,cpu,time,ip,sure
+                tool=ptprof
+                same "$name" 3 --tree --min 0
+                same "$name" 2 --chrome -
+                tool=ptflow
+            done
+        done
+    done
+}
+
 all() {
     # shellcheck disable=SC2086 # flags
     $CC -std=c99 $WARN -O1 -I. -o "$tmp/long" tests/truth/long.c || exit 2
+    clocks
     for how in "tsc 2" "mtc 0" "mtc 2" "cyc 0" "cyc 2 --cyc-threshold 64" \
         "none 0" "cyc 3 --unkind"; do
         # shellcheck disable=SC2086 # words
         record --psb-period 200 --cpus ${how#* } --time ${how%% *} -- "$tmp/tree"
         lengthen 60000
         kinds "$how cpus"
+        views "$how cpus"
         for part in 3 4 6; do damage $part; done
         kinds "$how cpus, damaged"
+        views "$how cpus, damaged"
     done
 }
 
@@ -101,8 +166,14 @@ $CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" \
 if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
     divides "2 cpus" 2 --json
     same "2 cpus" "2 7" --block --errors
+    fits "2 cpus"
+    tool=ptprof
+    same "2 cpus" 2 --tree --min 0
+    tool=ptcov
+    same "2 cpus" 2 --edges - --drcov /dev/null
+    tool=ptflow
     damage 5
     same "2 cpus, damaged" 2 --event --errors
 fi
-rest 126 all
+rest 424 all
 report

@@ -1489,7 +1489,7 @@ static int run_slices(ptflow *p)
 {
     const slices_config config = {
         &p->session, p->opt.threads, begin_slice, state_of, end_slice,
-        NULL, &p->unlisted, 1, p
+        NULL, NULL, &p->unlisted, 1, p
     };
     const options *const o = &p->opt;
     int status;

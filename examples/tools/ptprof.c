@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "ipt.h"
+#include "common/flow/replay.h"
 #include "common/prof/prof.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -70,7 +71,10 @@ static const char help[] =
     "  --by insn|time            what costs are; default: time where the file\n"
     "                            has it.\n"
     "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
-    "  --ipc                     show instructions a cycle.\n";
+    "  --ipc                     show instructions a cycle.\n"
+    "  -j <n>                    decode in n processes, and add up in another one;\n"
+    "                            default: as many as processors, but 8 at most, and\n"
+    "                            one process of all where there are only two.\n";
 
 static const char more_help[] =
     "\n"
@@ -232,6 +236,11 @@ static int parse_option(tool_args *args, session *s, const char *word)
         o->branches = 1;
     } else if (strcmp(word, "--hot") == 0) {
         o->hot = 1;
+    } else if (strcmp(word, "-j") == 0) {
+        if (tool_number(args, word, 8, &o->threads)) return args->wrong;
+        if (o->threads) return -1;
+        fprintf(stderr, "%s: -j: at least 1.\n", args->program);
+        return args->wrong;
     } else if (strcmp(word, "--last") == 0) {
         return tool_number(args, word, 24, &o->last) ? args->wrong : -1;
     } else if (strcmp(word, "--at") == 0) {
@@ -343,6 +352,16 @@ static int show(ptprof *p)
     return status;
 }
 
+/* Where lines or hot paths are asked for, blocks do not only add up. */
+static int decode(ptprof *p)
+{
+    static replay r;
+    const int adds_up = p->session.config->flow == prof_on_flow
+                     && !p->opt.by_line && !p->opt.hot && p->session.always;
+    replay_init(&r, &p->session, p->opt.threads, adds_up ? prof_stays : NULL);
+    return replay_run(&r);
+}
+
 static int run(ptprof *p)
 {
     int status;
@@ -383,7 +402,7 @@ static int run(ptprof *p)
         return prof_cannot_write(p, p->opt.timeline);
     if (p->opt.least_is && p->shortest < p->opt.least) p->shortest = p->opt.least;
     p->timeline.least = p->shortest * (p->by_insn ? 1 : CHARGE_FINE);
-    status = session_run(&p->session);
+    status = decode(p);
     prof_end_threads(p);
     functions_settle(&p->session.functions);
     if (p->opt.timeline && timeline_close(&p->timeline, prof_text_of,
@@ -525,6 +544,7 @@ static int run_before(ptprof *before, tool_args *args, session_config *config,
     before->opt.join = p->opt.join;
     before->opt.by_line = p->opt.inlined;
     before->opt.views = 1;
+    before->opt.threads = p->opt.threads;
     before->opt.file = p->opt.diff;
     config->insn = before->opt.by_line;
     return run(before);

@@ -123,11 +123,15 @@ static void move(dates *d, uint64_t offset)
     if (d->count) kept(d, d->count - 1)->offset = offset;
 }
 
-/* Where nothing happens for long the first and the last one are enough. */
+/* Where nothing happens for long the first and the last one are enough; what
+ * comes after the last one may be read already. */
 static void keep(dates *d, uint64_t offset, uint64_t tsc)
 {
     dates_date *to;
-    if (d->count < DATES_KEPT) d->count++;
+    if (d->count < DATES_KEPT)
+        d->count++;
+    else
+        *kept(d, DATES_KEPT - 2) = *kept(d, DATES_KEPT - 1);
     to = kept(d, d->count - 1);
     to->offset = offset;
     to->tsc = d->tsc = tsc;
@@ -325,6 +329,17 @@ static void read_to(dates *d, uint64_t offset, int ahead)
 void dates_read(dates *d, uint64_t offset)
 {
     read_to(d, offset, 0);
+}
+
+void dates_move(dates *d, const ipt_config *config, const ipt_trace *trace)
+{
+    d->trace = trace;
+    d->count = 0;
+    d->due = d->at;
+    if (d->begun < trace->offset) d->begun = trace->offset;
+    if (ipt_pkt_init(&d->packets, config, trace) < 0
+        || ipt_pkt_sync_set(&d->packets, d->at) < 0)
+        d->ended = 1;
 }
 
 /* Is the packet of the oldest date not known, or is there none? */

@@ -77,6 +77,10 @@ void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
 /* Read the packets below an offset. */
 void dates_read(dates *d, uint64_t offset);
 
+/* Read on in another trace of the same stream, which has to be there already.
+ * What was read and not given is forgotten; what is known of the clock stays. */
+void dates_move(dates *d, const ipt_config *config, const ipt_trace *trace);
+
 /* The oldest date below an offset, which has to be that of a packet, or with
  * `own` also that of this packet: 1, and it is forgotten. 0: there is none. */
 int dates_next(dates *d, uint64_t offset, int own, dates_date *date);

@@ -8,7 +8,7 @@
 #define NO_TIME UINT64_MAX
 #define TICKS   4096u /* longer than a packet of time takes to come */
 #define TRIES   16u   /* PSBs */
-#define APART   24u   /* PSBs in a slice, at least */
+#define APART   48u   /* PSBs in a slice, at least */
 
 /* Follows the packets of a part. */
 typedef struct reading {

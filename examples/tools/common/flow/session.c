@@ -40,6 +40,7 @@ void session_free(session *s)
     free(s->absent);
     free(s->list);
     pids_free(&s->tasks);
+    pids_free(&s->replaced);
     names_free(&s->comms);
     functions_free(&s->functions);
     free(s->tids.list);
@@ -266,6 +267,11 @@ session_task *session_task_of(const session *s, uint32_t tid)
     return (session_task *) pids_find(&s->tasks, tid);
 }
 
+session_task *session_task_at(session *s, uint32_t pid, uint32_t tid)
+{
+    return find_task(s, pid, tid);
+}
+
 /* The kernel's names of threads have 15 bytes at most. */
 static const char *keep_comm(session *s, const char *name)
 {
@@ -353,8 +359,9 @@ static int read_code(uint8_t *buffer, size_t size, uint32_t pid,
 static void changed(session *s, const spaces_change *change)
 {
     s->changes++;
-    if (!change->is_new)
-        threads_changed(&s->threads, change->ip, change->size);
+    if (change->is_new) return;
+    threads_changed(&s->threads, change->ip, change->size);
+    if (change->size && pids_set(&s->replaced, change->pid, s)) s->no_memory = 1;
 }
 
 static void note_names(session *s, const perfdata_record *r)
@@ -461,7 +468,7 @@ static void note_absent(session *s, session_task *t, const threads_who *who,
                       ? spaces_absent(&s->view, at->ip, &first, &last) : NULL;
     if (count != s->absent_told && !t->absent && s->threads.slice > 1
         && status == IPT_ERR_RETURN_LOST)
-        s->threads.unclear = s->threads.stopped = 1;
+        threads_unclear(&s->threads);
     if (count == s->absent_told || !t->absent) {
         s->absent_told = count;
         return;

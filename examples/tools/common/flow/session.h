@@ -110,6 +110,7 @@ struct session {
     session_task **list;   /* in the order in which they were found */
     size_t task_count;
     uint64_t changes;      /* of code: what session_find said may not hold */
+    pids replaced;         /* processes that had other code where some is now */
     int stop;              /* set it to end */
     uint8_t quiet;         /* --quiet */
     uint8_t strict;        /* --strict */
@@ -190,8 +191,10 @@ void session_absent_clear(session *s);
 /* Is this thread, with this cpu and time, asked for? */
 int session_wants(session *s, const session_task *t, const threads_who *who);
 
-/* The thread of that number, or NULL. */
+/* The thread of that number, or NULL; one that is made if there is none, NULL
+ * without memory. */
 session_task *session_task_of(const session *s, uint32_t tid);
+session_task *session_task_at(session *s, uint32_t pid, uint32_t tid);
 
 /* SECONDS[.FRACTION] at *s, which is moved, to ns; 0 if there is none. */
 int session_seconds(const char **s, uint64_t *ns);

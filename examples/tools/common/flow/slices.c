@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _GNU_SOURCE
 #include "slices.h"
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -11,8 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define SLICE ((uint64_t) 1 << 17) /* bytes, or a 64th of a short file, but ... */
+#define SLICE ((uint64_t) 1 << 18) /* bytes, or a 32nd of a short file, but ... */
 #define LEAST ((uint64_t) 1 << 12)
+#define PIPE  (1 << 20)            /* bytes in a pipe */
 #define KEPT  ((size_t) 12 << 20)  /* bytes of output that wait, at most */
 
 /* What a process says of a slice. Names follow: absent of them. */
@@ -141,8 +143,9 @@ static void decode(slices *s, size_t slice)
     r.instructions = t->instructions;
     r.skipped = t->skipped;
     s->written = s->begin = s->end = 0;
-    s->may_write = 0;
-    s->begun = slice == 1;
+    s->may_write = slice == 0;
+    s->begun = slice < 2;
+    s->skip = slice ? 0 : hear(s);
     if (s->begun) say(s, &s->begin, sizeof s->begin);
     for (size_t i = 0; i < of->task_count; i++) of->list[i]->absent = NULL;
     s->config.begin(s->config.context);
@@ -165,7 +168,8 @@ static void decode(slices *s, size_t slice)
     r.guest_times = t->guest_times;
     r.matched = of->matched;
     r.failed = s->failed;
-    r.unclear = status != 0 || t->stopped || !s->begun || (!last && !t->muted);
+    r.unclear = status != 0 || t->stopped || !s->begun
+             || (slice && !last && !t->muted);
     say(s, &r, sizeof r);
     say_absent(s, before, count);
     free(before);
@@ -188,15 +192,17 @@ void slices_init(slices *s, const slices_config *config)
 {
     session *const of = config->session;
     cpu_set_t set;
-    const uint64_t part = of->threads.size / 64;
+    const uint64_t part = of->threads.size / 32;
+    const uint64_t bytes = part > SLICE ? SLICE : part < LEAST ? LEAST : part;
     uint64_t want = config->processes;
     memset(s, 0, sizeof *s);
     s->config = *config;
-    if (threads_cut(&of->threads, part > SLICE ? SLICE : part < LEAST ? LEAST : part)) of->no_memory = 1;
+    if (threads_cut(&of->threads, bytes)) of->no_memory = 1;
     if (of->max_memory || of->threads.cut_count == 0) return;
     if (!want)
         want = sched_getaffinity(0, sizeof set, &set)
                    ? 1 : (uint64_t) CPU_COUNT(&set);
+    if (!config->processes && config->taken && want < 3) want = 1; /* no gain */
     if (!config->processes && want > of->threads.size / (2 * SLICE))
         want = of->threads.size / (2 * SLICE);
     if (want > SLICES_MAX) want = SLICES_MAX;
@@ -214,6 +220,7 @@ static int start(slices *s, unsigned n)
         close(to[1]);
         return -1;
     }
+    if (s->config.take) fcntl(from[1], F_SETPIPE_SZ, PIPE); /* else it is small */
     own->pid = fork();
     if (own->pid == 0) {
         for (unsigned i = 0; i < n; i++) {
@@ -346,25 +353,48 @@ static int join(slices *s, unsigned count)
     return 0;
 }
 
+/* A process decodes all, without what was taken: 0, or 1 with a message. */
+static int take_all(slices *s, slices_process *p)
+{
+    const uint64_t words[] = {0, *s->config.taken};
+    uint64_t begin;
+    result r;
+    if (put_all(p->to, words, sizeof words)
+        || get_all(p->from, &begin, sizeof begin) || take_pieces(s, p)
+        || add_result(s, p, &r) || (r.unclear && !s->config.session->stop))
+        return has_ended(s, p);
+    return 0;
+}
+
 int slices_run(slices *s)
 {
     threads *const t = &s->config.session->threads;
     const threads before = *t;
     uint64_t counts[SLICES_MAX];
     unsigned n = 0;
-    int how;
+    int how, fits;
     fflush(stdout);
     for (size_t i = 0; i < s->config.count; i++) counts[i] = s->config.counts[i];
-    while (n < s->processes && start(s, n) == 0) n++;
-    if (n == 0) return -1;
-    how = join(s, n);
-    stop(s, n, how != 0);
+    while (n < s->processes + (s->config.taken != NULL) && start(s, n) == 0) n++;
+    if (n < 1 + (s->config.taken != NULL)) {
+        stop(s, n, 1);
+        return -1;
+    }
+    how = join(s, s->config.taken ? n - 1 : n);
+    if (how < 0) {
+        memcpy(t->losses, before.losses, sizeof t->losses);
+        t->instructions = before.instructions;
+        t->skipped = before.skipped;
+        t->guest_times = before.guest_times;
+        for (size_t i = 0; i < s->config.count; i++)
+            s->config.counts[i] = counts[i];
+        session_absent_clear(s->config.session);
+    }
+    fits = how >= 0;
+    if (!fits && s->config.taken) how = take_all(s, &s->list[n - 1]);
+    stop(s, n, how != 0 || !fits);
     free(s->piece);
     s->piece = NULL;
     if (how == 0) threads_finish(t);
-    if (how >= 0) return how;
-    *t = before;
-    for (size_t i = 0; i < s->config.count; i++) s->config.counts[i] = counts[i];
-    session_absent_clear(s->config.session);
-    return -1;
+    return how;
 }

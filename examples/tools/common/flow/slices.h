@@ -31,6 +31,9 @@ typedef struct slices_config {
     /* In the first process: what others have written, piece by piece, in order, in
      * place of standard output. May be NULL. */
     void (*take)(const void *bytes, size_t size, void *context);
+    /* What was taken stays, and this is how much it was: if slices do not do, another
+     * process decodes all and leaves out so much. NULL: see slices_run. */
+    const uint64_t *taken;
     uint64_t *counts;   /* of the tool: what slices add to them is added up */
     size_t count;       /* at most SLICES_MAX */
     void *context;
@@ -46,7 +49,7 @@ typedef struct slices slices;
 
 struct slices {
     slices_config config;
-    slices_process list[SLICES_MAX];
+    slices_process list[SLICES_MAX + 1]; /* the last one decodes all, if need be */
     unsigned processes; /* 0 or 1: there is nothing to be divided */
     uint64_t written;   /* bytes of output */
     /* private */
@@ -55,6 +58,7 @@ struct slices {
     /* in another process: */
     int from;
     int to;
+    uint64_t skip;      /* what is left out: all was taken */
     uint8_t is_process;
     uint8_t may_write;  /* it is its turn */
     uint8_t failed;     /* output cannot be written */

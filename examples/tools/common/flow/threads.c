@@ -127,7 +127,8 @@ struct threads_queue_ {
     uint8_t begun;           /* there is trace before this */
     uint8_t shown;           /* it is in the window that is asked for */
     uint8_t lost;            /* flow of any thread may be missing here */
-    uint64_t trail;          /* of a slice: its last blocks, and when they were */
+    uint64_t trail;          /* of a slice: its last blocks and dates */
+    uint64_t dated;          /* dates below it were said, but of the next run */
     uint8_t flowed;          /* there was flow after the last loss, ... */
     threads_loss last_loss;  /* ... or there was none so far */
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
@@ -827,6 +828,7 @@ void threads_free(threads *t)
     free(t->rows);
     free(t->bytes);
     free(t->cuts);
+    free(t->starts);
     free(t->aux);
     for (size_t i = 0; t->started && i < t->thread_count; i++)
         if (!t->list[i].shared) free(t->list[i].places);
@@ -871,6 +873,8 @@ static void apply(threads *t, threads_row_ *row)
     perfdata_record record;
     row->applied = 1;
     t->applied += mix(1, (uint64_t) (row - t->rows));
+    if (t->config.applies)
+        t->config.applies((size_t) (row - t->rows), t->config.context);
     if (!parse_row(t, row, &record)) return;
     record.event = row->event;
     t->config.apply(&record, t->config.context);
@@ -1361,21 +1365,30 @@ static int is_later(threads_queue_ *q, uint64_t offset, uint64_t time)
         && psbs_whole(q->dates->list[q->dates->first].tsc, q->near) > time;
 }
 
-/* What packets up to an offset say of the time. While tracing is off, what is
- * later than the run in force is of the thread that comes next. */
+static void tell_date(threads_queue_ *q, dates_date *date, uint64_t offset)
+{
+    const threads_config *const c = &q->in->config;
+    date->tsc = psbs_whole(date->tsc, q->near);
+    q->trail = q->trail << 8 ^ mix(date->offset ^ date->cycles, date->tsc);
+    c->date(&q->who, date, date->offset == offset, c->context);
+}
+
+/* What packets up to an offset say of the time: the first and the last of them,
+ * and for a window all that dates.h has. While tracing is off, what is later
+ * than the run in force is of the thread that comes next. */
 static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
 {
     const threads *const t = q->in;
-    const threads_config *const c = &t->config;
     const uint64_t until = q->by_cpu && q->is_off && q->run + 1 < q->run_end
                              ? t->runs[q->run + 1].tsc : NO_TIME;
     dates_date date;
+    unsigned count = 0;
     while (q->dates->due < offset + (uint64_t) own
            && !(until < NO_TIME && is_later(q, offset, until))
-           && dates_next(q->dates, offset, own, &date)) {
-        date.tsc = psbs_whole(date.tsc, q->near);
-        c->date(&q->who, &date, date.offset == offset, c->context);
-    }
+           && dates_next(q->dates, offset, own, &date))
+        if (count++ == 0 || t->windowed) tell_date(q, &date, offset);
+    if (count > 1 && !t->windowed) tell_date(q, &date, offset);
+    q->dated = offset;
 }
 
 /* The time that is said: the thread's times do not go back. */
@@ -1430,6 +1443,11 @@ static int read_mapping(const threads *t, const threads_row_ *row,
     return 1;
 }
 
+void threads_unclear(threads *t)
+{
+    t->stopped = t->muted = 1;
+}
+
 /* A thread goes on in a slice, and did nothing in it so far. Is something of what
  * it may have done before to come? */
 static int has_row_to_come(threads_queue_ *q, const threads_thread_ *thread)
@@ -1452,7 +1470,7 @@ static void put_veils(threads_queue_ *q, const threads_thread_ *thread)
     threads *const t = q->in;
     uint64_t hi;
     if (t->slice > 1 && thread && !thread->seen && has_row_to_come(q, thread))
-        t->unclear = t->stopped = 1;
+        threads_unclear(t);
     if (!t->timed || !thread || !thread->known || !thread->in_call
         || !is_mapping(q, thread->pid, thread->places->stops[0]))
         return;
@@ -1991,7 +2009,7 @@ static void make_plans(threads *t)
     unsigned planned = 0;
     t->plans++;
     if (t->slice) { /* plans need to know where each thread was before */
-        t->unclear = t->stopped = 1;
+        threads_unclear(t);
         return;
     }
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
@@ -2456,7 +2474,7 @@ static void lose_flow(threads_queue_ *q, int status)
                                                     : THREADS_ERROR;
     const int again = loss == THREADS_NO_CODE
                         ? q->last_loss == loss && !q->flowed : returns;
-    if (unclear) t->unclear = t->stopped = 1;
+    if (unclear) threads_unclear(t);
     lose(t, q, loss, !again, status);
     q->flowed = 0;
 }
@@ -2704,6 +2722,39 @@ static void queue_begin(threads *t, threads_queue_ *q, uint32_t number)
     find_runs(q);
 }
 
+/* Where a slice begins dates are those that reading all before it gives: times
+ * and lengths of cycles depend on it. The last slice of this process has read
+ * part of it. 0, or -1 without memory. */
+static int move_dates(threads_queue_ *q)
+{
+    threads *const t = q->in;
+    const uint32_t queue = q->who.queue;
+    const uint64_t from = t->slice > 1 ? t->parts[queue].from : 0;
+    window_span before = {0, UINT64_MAX};
+    dates *start;
+    window w;
+    if (!from) return 0;
+    if (!t->starts)
+        t->starts = (dates *) calloc(t->queues.queue_count, sizeof *t->starts);
+    if (!t->starts || window_open(&w, t->config.file, &t->queues, queue))
+        return -1;
+    start = &t->starts[queue];
+    if (start->at <= from) before.from = start->at;
+    window_only(&w, &before, 1);
+    window_more(&w, 0);
+    if (before.from)
+        dates_move(start, &t->decoder, &w.trace);
+    else
+        dates_init(start, &t->decoder, &w.trace, t->cyc_threshold);
+    for (dates_read(start, from); start->at < from && !start->ended;
+         dates_read(start, from))
+        window_more(&w, start->release);
+    window_close(&w);
+    *q->dates = *start;
+    dates_move(q->dates, &t->decoder, &q->trace.trace);
+    return 0;
+}
+
 static int queue_open(threads_queue_ *q)
 {
     threads *const t = q->in;
@@ -2718,10 +2769,11 @@ static int queue_open(threads_queue_ *q)
     if (t->config.date && t->timed) {
         q->dates = (dates *) malloc(sizeof *q->dates);
         if (!q->dates) return -1;
-        dates_init(q->dates, &q->config, &q->trace.trace,
+        dates_init(q->dates, &t->decoder, &q->trace.trace,
                    t->cyc_threshold);
     }
     window_more(&q->trace, 0);
+    if (q->dates && move_dates(q)) return -1;
     if (status >= 0) status = sync_queue(q, SYNC);
     q->begun = where(q)->sync != 0;
     q->is_off = 1;
@@ -2942,7 +2994,8 @@ static uint64_t state_of_queue(const threads_queue_ *q)
         q->doubtful ? q->doubtful_at : 0, q->skip_from,
         q->in->config.process ? q->cr3 : 0, q->counted, q->late == at->sync + 1,
         q->is_off, q->last_end, q->last_kind, q->last_mode, q->not_before,
-        q->veil_count, q->thread ? q->thread->told : 0
+        q->veil_count, q->thread ? q->thread->told : 0,
+        q->dates && q->dates->due < q->dated ? q->dates->due : 0
     };
     const uint64_t held[] = {
         q->hold_ip, q->hold_at, q->lo, q->hi, q->first, q->last, q->try_,
@@ -3162,8 +3215,13 @@ void threads_slice(threads *t, size_t slice)
     t->slice = slice;
 }
 
+void threads_apply(threads *t, size_t row)
+{
+    if (row < t->row_count && !t->rows[row].applied) apply(t, &t->rows[row]);
+}
+
 void threads_finish(threads *t)
 {
     for (; t->row_next < t->row_count; t->row_next++)
-        apply(t, &t->rows[t->row_next]);
+        threads_apply(t, t->row_next);
 }

@@ -73,6 +73,8 @@ typedef struct threads_config {
     /* Apply a record that may change code; by way of threads_changed it says
      * what did. Never called twice for a record. */
     void (*apply)(const perfdata_record *record, void *context);
+    /* ... of this number: see threads_apply. May be NULL. */
+    void (*applies)(size_t row, void *context);
     /* Instructions; in the order of each thread. Their offsets do not go back
      * in a queue, unless trace is damaged: flow up to an interrupt has that of
      * its FUP, and bits of a TNT between this and the TIP are used before. May
@@ -231,8 +233,8 @@ typedef struct threads {
     uint64_t *cuts;       /* times: see threads_cut */
     size_t cut_count;
     size_t slice;         /* that is decoded, from 1; 0: all */
+    dates *starts;        /* of each queue, as a slice began; NULL */
     uint8_t muted;        /* what comes is not in it */
-    uint8_t unclear;      /* what it is may depend on what was before it */
     uint64_t applied;     /* which rows were */
     uint64_t lost_tsc;    /* records were lost from here on */
     threads_run_ *runs;   /* sorted by cpu, then time */
@@ -293,9 +295,16 @@ int threads_cut(threads *t, uint64_t bytes);
 /* From now on threads_run decodes one slice of these, and a little before it, while
  * `muted` is set. It may be called again for later ones. config.cut is called where
  * the slice begins, but for slice 1, and where it ends, but for the last one. If the
- * states of two slices are one where they meet, and `unclear` is not set, there is
- * nothing in them that decoding the whole does not have. */
+ * states of two slices are one where they meet, there is nothing in them that
+ * decoding the whole does not have. */
 void threads_slice(threads *t, size_t slice);
+
+/* What a slice has from here on may depend on what was before it: it ends, and
+ * nothing more is in it. threads_run returns 1. */
+void threads_unclear(threads *t);
+
+/* Others decode: apply a record that they have. */
+void threads_apply(threads *t, size_t row);
 
 /* Others have decoded all: apply all records. */
 void threads_finish(threads *t);

@@ -980,6 +980,21 @@ void prof_on_flow(session *s, session_task *task, const threads_who *who,
     }
 }
 
+int prof_stays(session *s, session_task *task, const threads_who *who,
+               const ipt_block *b, uint64_t *first, uint64_t *last)
+{
+    ptprof *const p = (ptprof *) s->context;
+    thread *const t = &p->asking;
+    const known *k;
+    t->in = p;
+    t->task = task;
+    t->guest = who->guest;
+    k = known_at(t, b->ip);
+    *first = k->function.first;
+    *last = k->function.last;
+    return !k->function.part && !k->part;
+}
+
 /* prof_on_flow, with files of EXPORTS_. */
 void prof_on_export_flow(session *s, session_task *task,
                          const threads_who *who, const ipt_block *b)

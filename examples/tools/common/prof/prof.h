@@ -33,6 +33,7 @@ typedef struct options {
     const char *dso;
     const char *diff; /* the file before; or NULL */
     const char *html;
+    uint64_t threads; /* -j; 0: as many as can be used */
     uint64_t last;
     uint64_t at;  /* --at, in ns */
     uint64_t min; /* in 1000, or ... */
@@ -279,6 +280,7 @@ struct ptprof {
     known known[KNOWN];
     uint64_t befores;    /* how often --before was followed */
     uint64_t at_count;   /* threads that --at showed */
+    thread asking;       /* prof_stays */
     thread **threads;
     size_t thread_count;
     size_t thread_max;
@@ -349,6 +351,9 @@ uint64_t prof_cost_of(const thread *t);
 void prof_path_text(ptprof *p, const path *at, char text[2 * SYMBOL]);
 void prof_on_flow(session *s, session_task *task, const threads_who *who,
                   const ipt_block *b);
+/* Where blocks are only counted: see replay.h. For prof_on_flow alone. */
+int prof_stays(session *s, session_task *task, const threads_who *who,
+               const ipt_block *b, uint64_t *first, uint64_t *last);
 void prof_on_export_flow(session *s, session_task *task,
                          const threads_who *who, const ipt_block *b);
 void prof_on_crash_flow(session *s, session_task *task,
