@@ -41,6 +41,7 @@ static uint64_t returns_to[THREADS]; /* the last one has to lead there; 0 */
 static int is_cut; /* trace is missing, so flow is, too */
 static size_t mixed;
 static unsigned psb_period;
+static int with_guest; /* one of the threads is a guest's */
 
 /* CALL, or JMP with 1, of a function. */
 static unsigned put_call(uint8_t *code, unsigned at, unsigned to, int is_jump)
@@ -97,8 +98,8 @@ static int code(uint8_t *buffer, size_t size, uint32_t pid,
 {
     const uint64_t in = ip >> 63 ? ip - KERNEL_AT : ip - USER_AT;
     const uint64_t all = ip >> 63 ? KERNEL_SIZE : 256;
-    (void) asid;
     (void) context;
+    if (asid->nr) pid = (uint32_t) (asid->cr3 >> 13); /* a guest's */
     if (in >= all || (!(ip >> 63) && (pid < 10 || pid >= 10 + THREADS)))
         return IPT_NEED_PAGE;
     if (size > all - in) size = (size_t) (all - in);
@@ -145,16 +146,26 @@ static void flow(const threads_who *who, const ipt_block *b, void *context)
         follow_stack(who->tid - 10, b);
 }
 
+/* It goes back to a user's code that stands for a guest's. */
+static uint8_t enters_guest(const task *k)
+{
+    return with_guest && k->tid == 11 && k->depth
+        && !(k->stack[k->depth - 1] >> 63)
+        && (k->ip == KERNEL_AT + ENTRY + 8 || k->ip == KERNEL_AT + IRQ + 15);
+}
+
 static void happens(uint8_t type, uint64_t ip, uint64_t to)
 {
     ipt_event e;
     memset(&e, 0, sizeof e);
     e.type = type;
     e.ip = ip;
-    if (type == IPT_EVT_PAGING)
+    if (type == IPT_EVT_PAGING) {
         e.u.paging.cr3 = to;
-    else if (type == IPT_EVT_ASYNC_BRANCH)
+        e.u.paging.nr = enters_guest(&tasks[now_runs]);
+    } else if (type == IPT_EVT_ASYNC_BRANCH) {
         e.u.branch.to = to;
+    }
     CHECK_EQ(ipt_gen_event(&gen, &e), IPT_OK);
 }
 
@@ -190,7 +201,8 @@ static void execute(void)
     ipt_code c;
     uint64_t to;
     uint8_t bytes[15] = {0};
-    const int n = code(bytes, 15, k->tid, NULL, k->ip, NULL);
+    static const ipt_asid host;
+    const int n = code(bytes, 15, k->tid, &host, k->ip, NULL);
     if (dice(40) == 0 && may_interrupt(k)) {
         happens(IPT_EVT_ASYNC_BRANCH, k->ip, KERNEL_AT + IRQ);
         push(k, k->ip);
@@ -377,8 +389,8 @@ TEST(where_the_symbol_is_not_known)
 /* What is said: an instruction, or a date. */
 typedef struct item {
     uint64_t at, tsc, cycles;
-    uint32_t tid;
-    uint16_t sure, is_date;
+    uint32_t tid, guest;
+    uint32_t sure, is_date;
 } item;
 
 static item items[2][2 * STEPS]; /* of the whole; of slices */
@@ -394,7 +406,7 @@ static void put_item(const item *said)
 
 static void keep_flow(const threads_who *who, const ipt_block *b, void *context)
 {
-    const item i = {b->ip, who->tsc, 0, who->tid, who->sure, 0};
+    const item i = {b->ip, who->tsc, 0, who->tid, who->guest, who->sure, 0};
     (void) context;
     put_item(&i);
 }
@@ -402,8 +414,8 @@ static void keep_flow(const threads_who *who, const ipt_block *b, void *context)
 static void keep_date(const threads_who *who, const dates_date *date, int own,
                       void *context)
 {
-    const item i = {date->offset, date->tsc, date->cycles, who->tid,
-                    (uint16_t) own, 1};
+    const item i = {date->offset, date->tsc, date->cycles, who->tid, who->guest,
+                    (uint32_t) own, 1};
     (void) context;
     put_item(&i);
 }
@@ -452,10 +464,14 @@ TEST(slices_are_the_whole)
     for (unsigned n = 0; n < 12; n++) {
         const uint32_t flags = clocks[n % 3].flags;
         const uint64_t bits = clocks[n % 3].bits;
-        size_t cuts, slice;
+        const unsigned cut = n / 6 * 2;
+        size_t cuts, slice, of_guest = 0;
+        with_guest = n % 2;
         counts[0] = counts[1] = into = 0;
-        run_slice(flags, bits, n / 3, 0);
+        run_slice(flags, bits, cut, 0);
         CHECK(counts[0] > 5000);
+        for (size_t i = 0; i < counts[0]; i++) of_guest += items[0][i].guest;
+        CHECK((of_guest > 1000) == with_guest);
         cuts = t.cut_count;
         CHECK(cuts > 1);
         threads_free(&t);
@@ -463,7 +479,7 @@ TEST(slices_are_the_whole)
         for (slice = 1; slice <= cuts + 1; slice++) {
             const size_t before = counts[1];
             const uint64_t end = states[1];
-            const int status = run_slice(flags, bits, n / 3, slice);
+            const int status = run_slice(flags, bits, cut, slice);
             threads_free(&t);
             if (slice > 1 && states[0] != end) counts[1] = before;
             if (status || (slice > 1 && states[0] != end)) break;
@@ -473,6 +489,7 @@ TEST(slices_are_the_whole)
         CHECK(memcmp(items[0], items[1], counts[1] * sizeof **items) == 0);
         CHECK(!(flags & IPT_GEN_CYC) || slice == cuts + 2);
     }
+    with_guest = 0;
     CHECK(fit > 80);
 }
 

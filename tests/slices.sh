@@ -143,9 +143,37 @@ clocks() {
     done
 }
 
+# programs: code that a JIT compiler writes, and programs that become others; as
+# they are, and on and on.
+programs() {
+    $CC -O1 -w -static -o "$tmp/jit" tests/programs/jit.c || exit 2
+    for program in jit tree; do
+        for time in "cyc 0" "mtc 0" "cyc 2"; do
+            cd "$tmp" || exit 2
+            record --psb-period 100 --time "${time% *}" --cpus "${time#* }" -- \
+                "$tmp/$program"
+            cd "$root" || exit 2
+            tool=ptprof
+            if [ $program = jit ]; then
+                flow --flat --min 0 | grep -q ' jit .*[.]dump' && pass ||
+                    fail "no code of a compiler: $time"
+            fi
+            tool=ptflow
+            for n in 1 2; do
+                same "$program, $time" "2 7" --fields tid,ip,symoff,comm
+                tool=ptprof
+                same "$program, $time" 3 --tree --min 0
+                tool=ptflow
+                [ "$n" -eq 2 ] || lengthen 60000
+            done
+        done
+    done
+}
+
 all() {
     # shellcheck disable=SC2086 # flags
     $CC -std=c99 $WARN -O1 -I. -o "$tmp/long" tests/truth/long.c || exit 2
+    programs
     clocks
     for how in "tsc 2" "mtc 0" "mtc 2" "cyc 0" "cyc 2 --cyc-threshold 64" \
         "none 0" "cyc 3 --unkind"; do
@@ -175,5 +203,5 @@ if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
     damage 5
     same "2 cpus, damaged" 2 --event --errors
 fi
-rest 424 all
+rest 463 all
 report
