@@ -146,7 +146,7 @@ static void flow(const threads_who *who, const ipt_block *b, void *context)
         follow_stack(who->tid - 10, b);
 }
 
-/* It goes back to a user's code that stands for a guest's. */
+/* A thread goes back to a user's code that stands for a guest's. */
 static uint8_t enters_guest(const task *k)
 {
     return with_guest && k->tid == 11 && k->depth
