@@ -658,10 +658,10 @@ static void counters(unsigned events)
 TEST(events_of_counters)
 {
     static const char *const want[] = {
-        "pebs_item counters=3\n",
-        "pebs_item counters=3 events=cpu/m\\x1bem/\n",
-        "pebs_item counters=3 events=cpu/m\\x1bem/,dummy:u\n",
-        "pebs_item counters=3 events=cpu/m\\x1bem/\n"}; /* two events */
+        "pebs ip=7000180 counters=3\n",
+        "pebs ip=7000180 counters=3 events=cpu/m\\x1bem/\n",
+        "pebs ip=7000180 counters=3 events=cpu/m\\x1bem/,dummy:u\n",
+        "pebs ip=7000180 counters=3 events=cpu/m\\x1bem/\n"}; /* two events */
     for (unsigned i = 0; i < 4; i++) {
         counters(i);
         CHECK(equal(shell("%/ptflow --quiet --event --fields kind,values"

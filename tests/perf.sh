@@ -228,6 +228,29 @@ both decoded "user and kcore, perf" "$tmp/k"
 both flow "user and kcore, ptflow" "$tmp/k"
 both flow "user and kcore, 1 CPU" "$tmp/c"
 
+# Events, PEBS records among them: each as perf says it, and in its order among those
+# of its kind.
+$CC -O0 -w -I. -o "$tmp/events" tests/mock/events.c || fail "events.c"
+[ "$mode" = all ] && last=40 || last=4
+number=0
+while [ $number -lt $last ]; do
+    number=$((number + 1))
+    "$tmp/events" "$tmp/e.data" "$tmp/e.code" $number || fail "events $number"
+    perf script -f -i "$tmp/e.data" --itrace=pwo --ns -F synth:event,time,ip,synth \
+        -F hw:event,time,ip,iregs,addr,weight,ins_lat,brstack 2>"$tmp/err" |
+        awk -f tests/events.awk | sort -s -k 1,1 >"$tmp/want"
+    "$build/ptflow" --event --fields kind,time,values "$tmp/e.data" 2>>"$tmp/err" |
+        awk -f tests/events.awk | sort -s -k 1,1 >"$tmp/got"
+    kinds=$(cut -d ' ' -f 1 "$tmp/want" | uniq | tr '\n' ' ')
+    [ "$kinds" = "cbr exstop mwait pebs ptwrite pwre pwrx " ] &&
+        cmp -s "$tmp/got" "$tmp/want" && pass || {
+        diff "$tmp/want" "$tmp/got" >>"$tmp/err"
+        fail_with "events $number: perf (<), ptflow (>)" "$tmp/err"
+        continue
+    }
+    printf 'same   %-24s %9d\n' "events $number" "$(wc -l <"$tmp/got")"
+done
+
 [ "$mode" = all ] && insns=600000 each=200000 || insns=30000 each=60000
 least=8
 if programs; then

@@ -106,4 +106,29 @@ flow code.64 0 "$(tnt 6 - 1234567890abcde 110)"
 flow code.63 0 "$(tnt 6 - 1234567890abcdef 10101)"
 [ ! -s got ] && pass || fail_with "63 branches" got
 
+# So says perf, of a perf.data made of that trace.
+if ! perf version >/dev/null 2>&1; then
+    skip "ptwrites: perf is missing (package linux-perf)"
+    report
+    exit
+fi
+(cd "$root" && ${CC:-cc} -O0 -w -I. -o "$tmp/bare" tests/mock/bare.c \
+    "$build/common.a" $(tail -n 1 "$build/flags")) 2>err &&
+    ${CC:-cc} -nostdlib -static -w -Wl,-e,0x1000,-Ttext=0x1000,-N -o elf.64 code64.s \
+        2>err || fail_with "bare.c" err
+for value in 1234567890abcdef fedcba0987654321; do
+    for bits in 0 10110; do
+        flow code.64 ${#bits} "$(tnt 6 $bits $value 101001)"
+        sed 's/ size=8//; s/payload=/0x/' got >want
+        ./bare x.data --pt trace --elf elf.64 2>err &&
+            perf script -f -i x.data --itrace=w -F synth:event,synth,ip 2>>err |
+            sed 's/^ *ptwrite: *IP: 0 payload: \(0x[^ ]*\) *\([^ ]*\)/ptwrite \2 \1/;
+                s/ *$//' >got
+        [ -s want ] && cmp -s got want && pass || {
+            cat got want >>err
+            fail_with "perf: $value, ${#bits} bits before it" err
+        }
+    done
+done
+
 report

@@ -27,14 +27,7 @@ cat >want <<'END'
 cbr ratio=1e
 enabled -
 ptwrite payload=2a size=8
-pebs_begin group=basic
-pebs_item ip=1000
-pebs_item counters=3
-pebs_begin group=registers
-pebs_item rax=7
-pebs_begin id=1e size=8
-pebs_item payload=5 id=0 size=8
-pebs_end -
+pebs ip=1000 counters=3 rax=7 item30.0=5
 END
 sed 's/^ *//; s/  */ /g; s/ $//' got >s
 grep -v '^disabled' s | cmp -s - want && pass || {

@@ -8,7 +8,7 @@
 #include "common/code/disasm.h"
 #include "common/flow/diverge.h"
 #include "common/flow/ptwrites.h"
-#include "common/flow/said.h"
+#include "common/flow/pebs.h"
 #include "common/flow/session.h"
 #include "common/flow/slices.h"
 #include <inttypes.h>
@@ -150,7 +150,7 @@ typedef struct line {
     uint8_t what; /* INSN, ... */
     uint8_t has_to;
     uint8_t is_deeper; /* than `depth`, or may be */
-    uint8_t group;     /* of an event of PEBS: said.h */
+    char *words;       /* what a PEBS record says: allocated; or NULL */
     uint64_t event[3]; /* its ipt_event.u */
 } line;
 
@@ -172,7 +172,7 @@ typedef struct task {
     uint64_t changes;    /* ... until code changes */
     uint8_t is_deeper;   /* more frames may be below: what is before is not
                             decoded */
-    uint8_t group;       /* see said.h */
+    pebs record;
     ptwrites_state write;
     uint64_t since;      /* --last: what is before is not all that there was */
     uint8_t guest;       /* it runs one, now */
@@ -581,29 +581,32 @@ static const char *mode_name(uint8_t mode)
 
 static const char *kind_name(const line *l)
 {
+    if (l->words) return "pebs";
     if (l->what == EVENT) return ipt_evt_name(l->kind);
     if (l->what == ERRORS) return threads_text((threads_loss) l->kind);
     return ipt_insn_name(l->kind);
 }
 
 /* What an event says; "" if it is nothing. */
-static const char *words_of(const ptflow *p, const line *l, char *words)
+static const char *words_of(const line *l, char words[IPT_WORDS_MAX])
 {
     ipt_event e;
-    uint8_t group = l->group;
-    *words = 0;
-    if (l->what != EVENT) return words;
+    const char *rest;
+    if (l->words) return l->words;
+    if (l->what != EVENT) return "";
     memset(&e, 0, sizeof e);
     e.type = l->kind;
     memcpy(&e.u, l->event, sizeof e.u);
-    said_words(&e, &group, p->session.counters, words);
-    return words;
+    ipt_event_words(&e, words, IPT_WORDS_MAX);
+    rest = strchr(words, ' ');
+    return rest ? rest + 1 : "";
 }
 
-static void put_values(const ptflow *p, text *t, const line *l)
+static void put_values(text *t, const line *l)
 {
-    char words[SAID_MAX];
-    put_hostile(t, *words_of(p, l, words) ? words : "-");
+    char room[IPT_WORDS_MAX];
+    const char *const words = words_of(l, room);
+    put_hostile(t, *words ? words : "-");
 }
 
 /* One of the CODES; "" if it is not known. */
@@ -673,7 +676,7 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_QUEUE: put_number(t, l->who.queue); break;
     case F_OFFSET: put_hex(t, l->offset); break;
     case F_GUEST: put_number(t, l->who.guest); break;
-    case F_VALUES: put_values(p, t, l); break;
+    case F_VALUES: put_values(t, l); break;
     default: put_char(t, (char) ('0' + l->who.sure)); break;
     }
 }
@@ -715,7 +718,8 @@ static void put_flag(text *t, unsigned flag)
 
 static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
 {
-    char words[SAID_MAX], code[NAME];
+    char room[IPT_WORDS_MAX], code[NAME];
+    const char *words;
     switch (what) {
     case F_SRCLINE:
     case F_BYTES:
@@ -756,7 +760,10 @@ static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_TO_SYMOFF: put_offset(t, &l->target); break;
     case F_OFFSET: put_address(t, l->offset); break;
     case F_GUEST: put_flag(t, l->who.guest); break;
-    case F_VALUES: put_quoted(t, *words_of(p, l, words) ? words : NULL); break;
+    case F_VALUES:
+        words = words_of(l, room);
+        put_quoted(t, *words ? words : NULL);
+        break;
     case F_SURE: put_flag(t, l->who.sure); break;
     default: put_field(p, t, l, what); break; /* numbers */
     }
@@ -790,18 +797,20 @@ static void put_object(ptflow *p, text *t, const line *l)
 
 /* ---- -j: lines in batches ---- */
 
+/* A line is printed once; its words go with it. */
 static void put_words(ptflow *p, text *t, const line *l)
 {
     if (p->opt.json) {
         put_object(p, t, l);
-        return;
+    } else {
+        for (unsigned i = 0; i < p->opt.field_count; i++) {
+            make_room(p, t);
+            if (i) put_char(t, ' ');
+            put_field(p, t, l, p->opt.fields[i]);
+        }
+        put_char(t, '\n');
     }
-    for (unsigned i = 0; i < p->opt.field_count; i++) {
-        make_room(p, t);
-        if (i) put_char(t, ' ');
-        put_field(p, t, l, p->opt.fields[i]);
-    }
-    put_char(t, '\n');
+    free(l->words);
 }
 
 static void *work(void *context)
@@ -906,19 +915,31 @@ static int is_chosen(ptflow *p, const line *l)
     return is;
 }
 
+static int is_wanted(ptflow *p, const task *t, line *l)
+{
+    if (p->session.threads.muted) return 0;
+    if (!session_wants(&p->session, t->of, &l->who)) return 0;
+    if (l->who.tsc < t->since) return 0;
+    if (p->opt.symbols) name_line(p, l);
+    return !p->opt.func || is_chosen(p, l);
+}
+
 static void put_line(ptflow *p, task *t, line *l)
 {
-    if (p->session.threads.muted) return;
-    if (!session_wants(&p->session, t->of, &l->who)) return;
-    if (l->who.tsc < t->since) return;
-    if (p->opt.symbols) name_line(p, l);
-    if (p->opt.func && !is_chosen(p, l)) return;
+    line *old;
+    if (!is_wanted(p, t, l)) {
+        free(l->words);
+        return;
+    }
     if (p->codes) l->code = code_of(p, l);
     l->comm = t->of->comm;
-    if (p->opt.last)
-        t->ring[t->put++ % p->opt.last] = *l;
-    else
+    if (p->opt.last) {
+        old = &t->ring[t->put++ % p->opt.last];
+        free(old->words);
+        *old = *l;
+    } else {
         print_line(p, l);
+    }
 }
 
 /* ---- what threads.h finds ---- */
@@ -1167,26 +1188,57 @@ static void on_unseen_flow(session *s, session_task *of, const threads_who *who,
     if (b->kind == IPT_INSN_JCC || t->write.total) show_write(p, t, who, b);
 }
 
+/* A PEBS record is a line when it ends, or where trace is missing in it: `has` 1. */
+static void show_record(ptflow *p, task *t, const threads_who *who, int has,
+                        uint64_t ip, uint64_t offset)
+{
+    line l;
+    if (has < 0) out_of_memory(p);
+    if (has <= 0) return;
+    memset(&l, 0, sizeof l);
+    l.words = tool_copy(t->record.text, strlen(t->record.text));
+    if (!l.words) out_of_memory(p);
+    l.who = *who;
+    l.what = EVENT;
+    l.kind = IPT_EVT_PEBS_END;
+    l.ip = ip;
+    l.offset = offset;
+    put_line(p, t, &l);
+}
+
+static int is_of_record(uint8_t type)
+{
+    return type == IPT_EVT_PEBS_BEGIN || type == IPT_EVT_PEBS_ITEM
+        || type == IPT_EVT_PEBS_END;
+}
+
 static void on_event(session *s, session_task *of, const threads_who *who,
                      const ipt_event *e)
 {
     ptflow *const p = (ptflow *) s->context;
     task *const t = task_of(p, of);
+    const uint64_t ip = e->flags & IPT_EVENT_NO_IP ? 0 : e->ip;
+    const pebs_about about = {
+        s->counters, s->threads.timed ? s->threads.pt : NULL
+    };
     line l;
     if (e->flags & IPT_EVENT_STATUS) return;
     t->last = 0;
     t->guest = who->guest;
     if (p->opt.show & CALL && stack_event(&t->stack, e)) out_of_memory(p);
     if (!(p->opt.show & EVENT)) return;
+    show_record(p, t, who, e->type == IPT_EVT_OVERFLOW
+                               ? pebs_cut(&t->record)
+                               : pebs_event(&t->record, e, &about),
+                ip, e->offset);
+    if (is_of_record(e->type)) return;
     memset(&l, 0, sizeof l);
     l.who = *who;
     l.what = EVENT;
     l.kind = e->type;
-    if (e->type == IPT_EVT_PEBS_BEGIN) t->group = e->u.pebs.id;
-    l.group = t->group;
     memcpy(l.event, &e->u, sizeof e->u);
     l.offset = e->offset;
-    l.ip = e->flags & IPT_EVENT_NO_IP ? 0 : e->ip;
+    l.ip = ip;
     if (e->type == IPT_EVT_ASYNC_BRANCH || e->type == IPT_EVT_DISABLED
         || e->type == IPT_EVT_ASYNC_DISABLED) {
         l.has_to = !(e->flags & IPT_EVENT_NO_TO);
@@ -1209,6 +1261,9 @@ static void on_lost(session *s, session_task *of, const threads_who *who,
     } else if (loss != THREADS_UNSURE) {
         stack_break(&t->stack);
     }
+    if (loss != THREADS_UNSURE && loss != THREADS_NO_CODE
+        && loss != THREADS_NO_TNT)
+        show_record(p, t, who, pebs_cut(&t->record), 0, at->offset);
     if (!(p->opt.show & ERRORS)) return;
     memset(&l, 0, sizeof l);
     l.who = *who;
@@ -1449,8 +1504,9 @@ static void begin_slice(void *context)
     for (size_t i = 0; i < p->session.task_count; i++) {
         task *const t = (task *) p->session.list[i]->user;
         if (!t) continue;
-        t->has_from = t->group = 0;
+        t->has_from = 0;
         memset(&t->write, 0, sizeof t->write);
+        pebs_free(&t->record);
     }
 }
 
@@ -1468,11 +1524,12 @@ static uint64_t state_of(void *context)
     for (size_t i = 0; i < p->session.task_count; i++) {
         const task *const t = (const task *) p->session.list[i]->user;
         uint64_t hash = p->session.list[i]->tid;
-        if (!t || (!t->has_from && !t->write.total)) continue;
+        if (!t || (!t->has_from && !t->write.total && !t->record.open)) continue;
         hash = mixed(hash, t->has_from ? t->from.ip : 0);
         hash = mixed(hash, t->has_from ? t->from.offset : 0);
         hash = mixed(hash, t->write.total);
         hash = mixed(hash, t->write.total ? t->write.value : 0);
+        hash = mixed(hash, t->record.open ? pebs_hash(&t->record) : 0);
         sum += mixed(hash, t->write.total ? t->write.next : 0);
     }
     return sum;
@@ -1611,6 +1668,7 @@ int main(int argc, char **argv)
         task *const t = (task *) p.session.list[i]->user;
         if (t) {
             free(t->ring);
+            pebs_free(&t->record);
             stack_free(&t->stack);
         }
         free(t);

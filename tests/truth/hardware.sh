@@ -116,6 +116,19 @@ for folder in "$traces"/../real/simplept-*/; do
     [ "$(cat "$tmp/n")" = "20972003 17983187 0 0" ] && pass ||
         fail_with "$case: instructions, ptxed's among them, ptxed's left, untimed" \
             "$tmp/n"
+    # perf's own list, of the perf.data that our writer makes of it.
+    if perf version >/dev/null 2>&1; then
+        ${CC:-cc} -O1 -w -I. -o "$tmp/bare" tests/mock/bare.c "$build/common.a" \
+            $(tail -n 1 "$build/flags") &&
+            "$tmp/bare" "$tmp/perf.data" --pt "$tmp/$case/ptout.0" \
+                --raw "$tmp/$case/files/b:0x1000:0x$base" 2>"$tmp/err" &&
+            perf script -f -i "$tmp/perf.data" --itrace=i0ns -F ip 2>>"$tmp/err" |
+            sed 's/^ *//; s/ *$//' >"$tmp/want"
+        awk '$4 != "no" {print $2}' "$tmp/got" | cmp -s - "$tmp/want" && pass ||
+            fail_with "$case: perf's instructions" "$tmp/err"
+    else
+        skip "hardware: perf is missing (package linux-perf)"
+    fi
     timeout 300 "$build/ptdump" --lastip --no-pad "$tmp/$case/ptout.0" \
         2>"$tmp/err" | awk '$2 ~ /^(tip|tip.pge|fup)$/ && $(NF - 1) == "ip" {
             print $1, $NF}' | sed 's/^0*//; s/ 0*/ /' >"$tmp/ips"
