@@ -20,6 +20,7 @@ typedef struct recording_attr {
     uint64_t flags;
     uint64_t aux_action;
     uint64_t id;
+    uint64_t more[2]; /* ids; 0: none */
 } recording_attr;
 
 /* What a file says besides its records. */
@@ -44,6 +45,7 @@ typedef struct bytes {
     size_t max;
 } bytes;
 
+static uint32_t record_pid = 10; /* whose records are written */
 static bytes records; /* of the file in progress */
 static bytes trace;   /* packets in progress */
 
@@ -169,7 +171,7 @@ static inline void end_record(const recording *r, size_t at, unsigned event,
 {
     const uint64_t type = r->attr[event].sample_type;
     size_t size;
-    if (type & 2) add_n(&records, (uint64_t) tid << 32 | 10, 8);
+    if (type & 2) add_n(&records, (uint64_t) tid << 32 | record_pid, 8);
     if (type & 4) add_n(&records, tsc ? ns_of(r, tsc) : 0, 8);
     if (type & 0x40) add_n(&records, r->attr[event].id, 8);
     if (type & 0x80) add_n(&records, cpu, 8);
@@ -294,6 +296,20 @@ static inline recording recording_of(const char *filter)
     return r;
 }
 
+#define RECORDING_IDS 3u
+
+static inline unsigned count_ids(const recording_attr *a)
+{
+    return a->more[1] ? 3 : a->more[0] ? 2 : 1;
+}
+
+static inline void add_ids(bytes *to, const recording_attr *a)
+{
+    add_n(to, a->id, 8);
+    add_n(to, a->more[0], 8);
+    add_n(to, a->more[1], 8);
+}
+
 static inline void add_attr(bytes *to, const recording_attr *a, uint64_t ids)
 {
     const size_t end = to->size + 128;
@@ -308,7 +324,7 @@ static inline void add_attr(bytes *to, const recording_attr *a, uint64_t ids)
     add_n(to, a->aux_action, 4);
     while (to->size < end) add_n(to, 0, 4);
     add_n(to, ids, 8);
-    add_n(to, 8, 8);
+    add_n(to, 8 * count_ids(a), 8);
 }
 
 static inline void add_string(bytes *to, const char *text)
@@ -355,9 +371,10 @@ static inline void add_feature(bytes *to, const recording *r, unsigned bit)
         for (unsigned i = 0; i < RECORDING_EVENTS; i++) {
             add_attr(to, &r->attr[i], 0);
             to->size -= 16;
-            add_n(to, 1, 4);
+            add_n(to, count_ids(&r->attr[i]), 4);
             add_string(to, i ? "dummy:u" : r->event_name);
-            add_n(to, r->attr[i].id, 8);
+            add_ids(to, &r->attr[i]);
+            to->size -= 8 * (RECORDING_IDS - count_ids(&r->attr[i]));
         }
         break;
     case 13: /* topology: packages, threads; then a cpu's core and package */
@@ -386,7 +403,7 @@ static inline void add_feature(bytes *to, const recording *r, unsigned bit)
 static inline void recording_write(const recording *r, const char *name)
 {
     static bytes file, data, tail;
-    const uint64_t at = 104 + 8 * RECORDING_EVENTS;
+    const uint64_t at = 104 + 8 * RECORDING_IDS * RECORDING_EVENTS;
     const uint64_t start = at + 144 * RECORDING_EVENTS;
     static const unsigned bits[] = {4, 9, 12, 13, 16, 29};
     const uint64_t header[] = {104, 144, at, 144 * RECORDING_EVENTS, start, 0,
@@ -400,9 +417,9 @@ static inline void recording_write(const recording *r, const char *name)
     for (unsigned i = 0; i < 12; i++)
         add_n(&file, i == 5 ? data.size : header[i], 8);
     for (unsigned i = 0; i < RECORDING_EVENTS; i++)
-        add_n(&file, r->attr[i].id, 8);
+        add_ids(&file, &r->attr[i]);
     for (unsigned i = 0; i < RECORDING_EVENTS; i++)
-        add_attr(&file, &r->attr[i], 104 + 8 * i);
+        add_attr(&file, &r->attr[i], 104 + 8 * RECORDING_IDS * i);
     add(&file, data.at, data.size);
     end = file.size + 16 * 6;
     for (unsigned i = 0; i < 6; i++) {

@@ -47,13 +47,16 @@ static const char help[] =
     "  --fields <field>,...      what a line has, in this order: pid, tid, cpu,\n"
     "                            time, ip, to, size, count, kind, mode, comm,\n"
     "                            sym, symoff, dso, queue, offset, sure, guest,\n"
-    "                            to_sym, to_symoff, values, srcline, bytes,\n"
-    "                            disasm. sym is the\n"
+    "                            to_sym, to_symoff, values, machine_pid, vcpu,\n"
+    "                            srcline, bytes, disasm. sym is the\n"
     "                            function, ? if there is none; symoff the place\n"
     "                            in it, or in the file; to_sym and to_symoff\n"
     "                            those of `to`; sure is 0 if it may have been\n"
     "                            another thread; guest 1 for code of a virtual\n"
-    "                            machine; values what an event says, as\n"
+    "                            machine; machine_pid and vcpu which machine and\n"
+    "                            processor, where the file has its records: then\n"
+    "                            comm, pid and tid are of its thread;\n"
+    "                            values what an event says, as\n"
     "                            payload=2a size=8; srcline the line of source,\n"
     "                            as DWARF says; bytes and disasm the instruction\n"
     "                            at `ip`, or the first one of a block.\n"
@@ -92,14 +95,15 @@ enum { INSN = 1, BLOCK = 2, BRANCH = 4, CALL = 8, EVENT = 16, ERRORS = 32 };
 typedef enum field {
     F_PID, F_TID, F_CPU, F_TIME, F_IP, F_TO, F_SIZE, F_COUNT, F_KIND, F_MODE,
     F_COMM, F_SYM, F_SYMOFF, F_DSO, F_QUEUE, F_OFFSET, F_SURE,
-    F_GUEST, F_TO_SYM, F_TO_SYMOFF, F_VALUES, F_SRCLINE, F_BYTES, F_DISASM, FIELDS
+    F_GUEST, F_TO_SYM, F_TO_SYMOFF, F_VALUES, F_MACHINE, F_VCPU, F_SRCLINE, F_BYTES,
+    F_DISASM, FIELDS
 } field;
 
 static const char *const field_names[FIELDS] = {
     "pid",  "tid",  "cpu", "time", "ip",    "to",     "size", "count", "kind",
     "mode", "comm", "sym", "symoff", "dso", "queue", "offset", "sure",
-    "guest", "to_sym", "to_symoff", "values", "srcline", "bytes",
-    "disasm"
+    "guest", "to_sym", "to_symoff", "values", "machine_pid", "vcpu", "srcline",
+    "bytes", "disasm"
 };
 
 /* What a line may say of the instruction that it is about. */
@@ -609,6 +613,15 @@ static void put_values(text *t, const line *l)
     put_hostile(t, *words ? words : "-");
 }
 
+/* Of a machine; "-" for the host. */
+static void put_machine(text *t, const line *l, uint32_t number, const char *none)
+{
+    if (l->who.machine && number != UINT32_MAX)
+        put_number(t, number);
+    else
+        put_plain(t, none);
+}
+
 /* One of the CODES; "" if it is not known. */
 static const char *code_words(const line *l, unsigned which, char words[NAME])
 {
@@ -677,6 +690,8 @@ static void put_field(const ptflow *p, text *t, const line *l, uint8_t what)
     case F_OFFSET: put_hex(t, l->offset); break;
     case F_GUEST: put_number(t, l->who.guest); break;
     case F_VALUES: put_values(t, l); break;
+    case F_MACHINE: put_machine(t, l, l->who.machine, "-"); break;
+    case F_VCPU: put_machine(t, l, l->who.vcpu, "-"); break;
     default: put_char(t, (char) ('0' + l->who.sure)); break;
     }
 }
@@ -764,6 +779,8 @@ static void put_json(const ptflow *p, text *t, const line *l, uint8_t what)
         words = words_of(l, room);
         put_quoted(t, *words ? words : NULL);
         break;
+    case F_MACHINE: put_machine(t, l, l->who.machine, "null"); break;
+    case F_VCPU: put_machine(t, l, l->who.vcpu, "null"); break;
     case F_SURE: put_flag(t, l->who.sure); break;
     default: put_field(p, t, l, what); break; /* numbers */
     }
@@ -1067,7 +1084,8 @@ static int is_told(const ptflow *p, const told *n, const task *t,
         && n->life == p->session.changes + 1 && n->who.tid == who->tid
         && n->who.pid == who->pid && n->who.cpu == who->cpu
         && n->who.queue == who->queue && n->who.sure == who->sure
-        && n->who.guest == who->guest && n->comm == t->of->comm;
+        && n->who.guest == who->guest && n->who.machine == who->machine
+        && n->who.vcpu == who->vcpu && n->comm == t->of->comm;
 }
 
 static void tell_block(ptflow *p, task *t, const threads_who *who,
@@ -1470,6 +1488,7 @@ static void configure(ptflow *p)
     c->lost = on_lost;
     c->insn = p->opt.show & INSN && !p->told;
     c->never_mark = p->opt.never_mark;
+    c->guests = 1;
     c->symbols = p->opt.symbols || p->opt.show & CALL;
     if (p->opt.show & (BRANCH | CALL) || p->opt.func)
         c->flags |= IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP;
@@ -1572,7 +1591,8 @@ static int run(ptflow *p)
     p->chosen.pattern = p->opt.func;
     p->found = (found *) calloc(FOUND, sizeof *p->found);
     if (!p->found) out_of_memory(p);
-    if (p->opt.last && !p->session.threads.windowed) {
+    if (p->opt.last && !p->session.threads.windowed
+        && !p->session.guests.thread_count) {
         fflush(stdout);
         status = try_ends(p);
         if (status >= 0) return status;

@@ -495,7 +495,7 @@ static int prepare(ptprof *p, tool_args *args, session_config *config)
 static const session_config views_config = {
     prof_on_flow, prof_on_event, prof_on_lost, prof_on_date, parse_option,
     prof_on_exec,
-    IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
+    IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0, 0};
 
 /* Again and again, until the page is not too large. */
 static int run_page(ptprof *p, const tool_args *args, session_config *config)

@@ -347,7 +347,7 @@ static int decode(diverge *d, unsigned which, int sums)
 {
     static const session_config config = {
         on_flow, on_event, on_lost, NULL, NULL, NULL,
-        IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0};
+        IPT_CONFIG_END_ON_CALL | IPT_CONFIG_END_ON_JUMP, 0, 1, 0, 0};
     side *const side_ = &d->sides[which];
     session_config own = config;
     session s;

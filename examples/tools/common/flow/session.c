@@ -41,6 +41,7 @@ void session_free(session *s)
     free(s->list);
     pids_free(&s->tasks);
     pids_free(&s->replaced);
+    pids_free(&s->guest_tasks);
     names_free(&s->comms);
     functions_free(&s->functions);
     free(s->tids.list);
@@ -236,10 +237,11 @@ static void choose_task(session *s, session_task *t)
     if (t == s->last) match(s, t);
 }
 
-/* NULL without memory. */
-static session_task *find_task(session *s, uint32_t pid, uint32_t tid)
+/* The task of a number in a table; NULL without memory. */
+static session_task *find_in(session *s, pids *table, uint32_t number,
+                             const session_task *from)
 {
-    session_task *t = (session_task *) pids_find(&s->tasks, tid);
+    session_task *t = (session_task *) pids_find(table, number);
     if (t) return t;
     if (s->task_count == s->task_max) {
         if (!tool_grow(&s->list, 2 * s->task_max + 16, sizeof *s->list)) {
@@ -249,17 +251,27 @@ static session_task *find_task(session *s, uint32_t pid, uint32_t tid)
         s->task_max = 2 * s->task_max + 16;
     }
     t = (session_task *) calloc(1, sizeof *t);
-    if (!t || pids_set(&s->tasks, tid, t)) {
+    if (!t || pids_set(table, number, t)) {
         free(t);
         s->no_memory = 1;
         return NULL;
     }
     s->list[s->task_count++] = t;
-    t->tid = tid;
-    t->pid = pid;
-    t->comm = t->last_comm = "";
+    *t = *from;
     choose_task(s, t);
     return t;
+}
+
+static session_task *find_task(session *s, uint32_t pid, uint32_t tid)
+{
+    session_task *const t = (session_task *) pids_find(&s->tasks, tid);
+    session_task from;
+    if (t) return t;
+    memset(&from, 0, sizeof from);
+    from.tid = tid;
+    from.pid = pid;
+    from.comm = from.last_comm = "";
+    return find_in(s, &s->tasks, tid, &from);
 }
 
 session_task *session_task_of(const session *s, uint32_t tid)
@@ -404,6 +416,44 @@ int session_wants(session *s, const session_task *t, const threads_who *who)
     return 1;
 }
 
+/* Are threads of guests followed? */
+static int has_guests(const session *s)
+{
+    return s->config->guests && s->guests.thread_count && s->threads.timed;
+}
+
+/* Flow of a guest: whose it is, and its task; that of the host's thread if that is
+ * not known. */
+static session_task *find_guest(session *s, threads_who *who)
+{
+    guests_now *const now = &s->guest;
+    const uint64_t ns = who->tsc ? session_ns(s, who->tsc) : 0;
+    session_task from, *t;
+    if (s->guest_of != who->tid || ns < now->from || ns >= now->to)
+        s->guest_of = ns && guests_find(&s->guests, who->tid, ns, now)
+                    ? who->tid : 0;
+    if (!s->guest_of) {
+        who->sure = 0;
+        return find_task(s, who->pid, who->tid);
+    }
+    who->machine = now->machine;
+    who->vcpu = now->vcpu;
+    who->pid = now->pid;
+    who->tid = now->tid;
+    who->sure &= now->sure;
+    memset(&from, 0, sizeof from);
+    from.tid = now->tid;
+    from.pid = now->pid;
+    from.machine = now->machine;
+    from.comm = from.last_comm = now->comm;
+    t = find_in(s, &s->guest_tasks, now->thread, &from);
+    if (t && t->comm != now->comm) {
+        t->comm = t->last_comm = now->comm;
+        choose_task(s, t);
+    }
+    return t;
+}
+
 /* Flow of another thread than the last. */
 static __attribute__((noinline)) void
 on_other_flow(session *s, const threads_who *who, const ipt_block *b)
@@ -417,19 +467,28 @@ on_other_flow(session *s, const threads_who *who, const ipt_block *b)
 static void on_flow(const threads_who *who, const ipt_block *b, void *context)
 {
     session *const s = (session *) context;
-    if (s->last && s->last->tid == who->tid)
+    if (who->guest && has_guests(s)) {
+        threads_who now = *who;
+        s->last = find_guest(s, &now);
+        if (!s->last) return;
+        match(s, s->last);
+        s->config->flow(s, s->last, &now, b);
+    } else if (s->last && s->last->tid == who->tid && !s->last->machine) {
         s->config->flow(s, s->last, who, b);
-    else
+    } else {
         on_other_flow(s, who, b);
+    }
 }
 
 static void on_event(const threads_who *who, const ipt_event *e, void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = find_task(s, who->pid, who->tid);
+    threads_who now = *who;
+    session_task *const t = who->guest && has_guests(s)
+        ? find_guest(s, &now) : find_task(s, who->pid, who->tid);
     if (!t) return;
     match(s, t);
-    s->config->event(s, t, who, e);
+    s->config->event(s, t, &now, e);
 }
 
 #define ABSENT 64u /* names of files */
@@ -481,9 +540,11 @@ static void on_lost(const threads_who *who, threads_loss loss, int status,
                     const ipt_where *at, void *context)
 {
     session *const s = (session *) context;
-    session_task *const t = find_task(s, who->pid, who->tid);
-    if (t && loss == THREADS_NO_CODE) note_absent(s, t, who, status, at);
-    if (t && s->config->lost) s->config->lost(s, t, who, loss, at);
+    threads_who now = *who;
+    session_task *const t = who->guest && has_guests(s)
+        ? find_guest(s, &now) : find_task(s, who->pid, who->tid);
+    if (t && loss == THREADS_NO_CODE) note_absent(s, t, &now, status, at);
+    if (t && s->config->lost) s->config->lost(s, t, &now, loss, at);
 }
 
 static void on_date(const threads_who *who, const dates_date *date, int own,
@@ -491,14 +552,15 @@ static void on_date(const threads_who *who, const dates_date *date, int own,
 {
     session *const s = (session *) context;
     session_task *const t = s->last && s->last->tid == who->tid
-        ? s->last : find_task(s, who->pid, who->tid);
+        && !s->last->machine ? s->last : find_task(s, who->pid, who->tid);
     if (t) s->config->date(s, t, who, date, own);
 }
 
 static int want_thread(uint32_t pid, uint32_t tid, void *context)
 {
     const session *const s = (const session *) context;
-    return is_one_of(&s->tids, tid) && is_one_of(&s->pids, pid);
+    return has_guests(s)
+        || (is_one_of(&s->tids, tid) && is_one_of(&s->pids, pid));
 }
 
 static const ipt_filter *find_filter(uint32_t pid, void *context)
@@ -575,7 +637,10 @@ static int read_records(session *s)
         }
         if (guests_note(&s->guests, s->file.data->big_endian, &r))
             return out_of_memory(s);
-        if (guests_has(&s->guests, &r)) continue;
+        if (guests_has(&s->guests, &r)) {
+            if (guests_add(&s->guests, &r)) return out_of_memory(s);
+            continue;
+        }
         if (r.sample.time && r.sample.time < s->first_record)
             s->first_record = r.sample.time;
         if (r.sample.time > s->last_record) s->last_record = r.sample.time;
@@ -701,6 +766,7 @@ int session_open(session *s, const char *name)
                                s->bare.lldb.kernel_base);
     if (status == 0) status = read_records(s);
     if (status == 0) status = spaces_start(&s->spaces);
+    if (guests_sort(&s->guests)) status = out_of_memory(s);
     s->threads.config.switch_ip = find_switch(s);
     if (status == 0 && threads_start(&s->threads)) status = out_of_memory(s);
     use_last_comms(s);
@@ -808,7 +874,7 @@ static void print_losses(session *s)
                         "adds to the TSC is not known; perf inject "
                         "--vm-time-correlation takes it off\n",
                 s->args->program);
-    if (s->guests.records && !s->quiet)
+    if (s->guests.records && !has_guests(s) && !s->quiet)
         fprintf(stderr, "%s: %" PRIu64 " record%s made in guests: their threads "
                         "are not followed\n", s->args->program,
                 s->guests.records, s->guests.records == 1 ? " was" : "s were");

@@ -34,6 +34,7 @@ typedef struct session_numbers {
 typedef struct session_task {
     uint32_t tid;
     uint32_t pid;
+    uint32_t machine;      /* it is one of that guest; 0: of the host */
     const char *comm;      /* its name now, until session_free */
     const char *last_comm; /* ... and in the end */
     uint8_t wanted;        /* by --tid, --pid and --comm */
@@ -91,6 +92,8 @@ typedef struct session_config {
     uint8_t insn;       /* 1: blocks of one instruction each */
     uint8_t symbols;    /* 1: session_find gives names of functions */
     uint8_t never_mark; /* see threads.h */
+    uint8_t guests;     /* 1: threads of guests are threads, where records say
+                           which runs; 0: all is of the host's */
 } session_config;
 
 struct session {
@@ -132,6 +135,9 @@ struct session {
     session_numbers cpus;
     const char *comm;
     guests guests;
+    guests_now guest;      /* what guests_find said, .. */
+    uint32_t guest_of;     /* ... of this thread of the host; 0: nothing */
+    pids guest_tasks;      /* by guests_now.thread */
     uint64_t from;         /* ns */
     uint64_t to;
     uint32_t lead;         /* --stack-before, as threads_config.lead */

@@ -194,7 +194,7 @@ static void lose(threads *t, threads_queue_ *q, threads_loss loss,
                  uint64_t count, int status)
 {
     static const threads_who nobody = {0, 0, UINT32_MAX, UINT32_MAX,
-                                       0, 0, 0, 0};
+                                       0, 0, 0, 0, 0, 0};
     static const ipt_where nowhere;
     if (!q || q->shown) t->losses[loss] += count;
     if (q && count) q->last_loss = loss;

@@ -62,6 +62,8 @@ typedef struct threads_who {
     uint32_t queue; /* its number, in the order of the file */
     uint64_t tsc;   /* 0: not known */
     uint64_t run;   /* since its last switch; 0: not known. See threads_off */
+    uint32_t machine; /* 0 here; a session sets them where it knows the thread */
+    uint32_t vcpu;    /* ... of a guest, whose pid and tid are above then */
     uint8_t sure;
     uint8_t guest;  /* in VMX non-root operation: code of a guest */
 } threads_who;
