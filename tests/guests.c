@@ -316,10 +316,13 @@ TEST(before_the_first_switch)
     for (line = shell("%/ptflow --guest-map code --cpu 0 --fields machine_pid,vcpu,"
                       "comm,pid,tid,sure guests.data 2>err");
          *line; line = strchr(line, '\n') + 1) {
-        if (strncmp(line, "- - CPU/KVM 10 70 0\n", 20) == 0)
-            CHECK(after == 0 && unsure++ < 6);
-        else
-            CHECK(strncmp(line, "10 0 n", 6) == 0 && ++after);
+        if (strncmp(line, "- - CPU/KVM 10 70 0\n", 20) == 0) {
+            CHECK_EQ(after, 0);
+            unsure++;
+        } else {
+            CHECK(strncmp(line, "10 0 n", 6) == 0);
+            after++;
+        }
     }
     CHECK_EQ(unsure, 6);
     CHECK_EQ(after, 3 * RUNS - 6);
