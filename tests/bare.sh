@@ -130,6 +130,30 @@ case times in
             head -n 3 got want err >>out
             fail_with "$clock: other times than in the perf.data" out
         }
+        # Without any option a TSC packet is enough: its ticks, and no others, as
+        # the ratio of MTC and CYC to it is not known.
+        "$build/ptdump" --no-pad parts/*-aux-idx0.bin 2>err |
+            awk '$2 == "tsc" {print $3}' >packets
+        "$build/ptflow" --fields time,ip --pt parts/*-aux-idx0.bin \
+            --elf "$recording/program" 2>err | tr -d ' ' | awk -F . '
+            function number(hex,  i, n) {
+                for (i = n = 0; i < length(hex); i++)
+                    n = 16 * n + index("123456789abcdef", substr(hex, i + 1, 1))
+                return sprintf("%.0f", n)
+            }
+            FILENAME == "packets" {said[number($1)] = 1; next}
+            {
+                n++
+                t = sprintf("%.0f", $1 * 1e9 + substr($2, 1, 9))
+                bad += !(t in said)
+                kinds += !(t in seen)
+                seen[t] = 1
+            }
+            END {print n, bad + 0, kinds; exit !(n > 1000 && !bad && kinds > 1)}
+            ' packets - >out && grep -q "ns are ticks of TSC" err && pass || {
+            cat err >>out
+            fail_with "$clock, without options" out
+        }
     done
     ;;
 esac

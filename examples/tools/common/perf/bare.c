@@ -528,7 +528,8 @@ static int read_all(const tool_args *args, bare *b, perfwrite_config *config)
     for (size_t i = 0; i < l->thread_count && b->described; i++)
         if (l->threads[i].name && !l->cpu_count)
             config->pt |= packets_of_time(l->threads[i].name);
-    if (b->trace && b->described) config->pt |= packets_of_time(b->trace);
+    if (b->trace) config->pt |= packets_of_time(b->trace);
+    b->described |= config->pt >> 10 & 1; /* TSC packets need no description */
     config->by_cpu = b->folder || l->cpu_count;
     config->switches = (uint8_t) has_switches(l);
     config->kernel = l->kernel != NULL;
