@@ -48,6 +48,15 @@ case guest in
     cmp -s mapped want && pass || fail_with "a guest, --map" err
     packets "$header $ends 71 00 10 00 00 00 80 61 00 20 00 00 00 00" >kernel.pt
     like "the kernel, --raw" kernel.pt "" "" --raw code:0xffff800000001000
+    # The same program in a guest and in the kernel, by --elf; and in ptprof.
+    packets "$header 02 43 01 00 0a 00 00 00 $ends 71 a7 11 40 00 00 00 01" >elf.pt
+    packets "$header $ends 71 a7 11 40 00 00 80 01" >high.pt
+    for where in elf high; do
+        [ $where = elf ] && base=0x400000 || base=0xffff800000400000
+        like "$where, --elf" $where.pt "" "" --elf "$recording/program:$base"
+        "$build/ptprof" --pt $where.pt --elf "$recording/program:$base" >got 2>err
+        grep -q '_start$' got && pass || fail_with "$where, ptprof --elf" err
+    done
     ;;
 esac
 
@@ -84,11 +93,33 @@ case files in
         --symfs /dev >got 2>err
     grep -q "not there: $tmp/code" err && pass ||
         fail_with "--symfs: the file of this machine" err
-    "$build/ptflow" --fields ip --pt user.pt --elf gone --raw code:0-4:0x1000 \
-        >got 2>err
-    [ $? -eq 0 ] && [ "$(wc -l <got)" -eq 3 ] &&
-        grep -q 'not there: gone; .*--symfs' err && pass ||
-        fail_with "a file that is not there" err
+    for option in "--elf gone" "--raw gone:0x2000" "--elf /gone/gone --symfs there"; do
+        # shellcheck disable=SC2086 # words
+        "$build/ptflow" --fields ip --pt user.pt $option --raw code:0-4:0x1000 \
+            >got 2>err
+        [ $? -eq 0 ] && [ "$(wc -l <got)" -eq 3 ] &&
+            grep -q 'not there: .*gone.*; .*--symfs' err && pass ||
+            fail_with "not there: $option" err
+    done
+    # --kallsyms, and what [vdso] was: without them names and code are missing.
+    for option in --kallsyms --vdso; do
+        "$build/ptflow" --fields ip --pt user.pt $option gone \
+            --raw code:0-4:0x1000 >got 2>err
+        [ $? -eq 0 ] && [ "$(wc -l <got)" -eq 3 ] &&
+            grep -q 'not there: gone$' err && pass || fail_with "$option" err
+    done
+    mkdir -p there/at/home
+    cp "$recording/program" there/at/home
+    "$build/ptflow" --fields ip --pt "$recording/trace.pt" \
+        --elf "$recording/program" >want 2>err
+    for name in /at/home/program /elsewhere/program; do
+        folder=there
+        [ $name = /at/home/program ] || folder=there/at/home
+        "$build/ptflow" --fields ip --pt "$recording/trace.pt" --elf $name \
+            --symfs $folder >got 2>err
+        [ -s want ] && cmp -s got want && pass ||
+            fail_with "--elf $name --symfs" err
+    done
     ;;
 esac
 

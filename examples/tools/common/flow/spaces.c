@@ -12,6 +12,7 @@
 #include "../code/kallsyms.h"
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What a recording may make grow: mappings and JIT functions of all processes;
  * changes of kernel code, in bytes; pieces of JIT code, records that are read
@@ -1097,8 +1098,19 @@ void spaces_open(spaces *s, const perfdata *file, const char *folder)
     if (!s->kcore && folder) s->own_kcore = tool_join(folder, "kcore_dir");
 }
 
+/* A file of an option that only adds to what is known. */
+static void say_not_there(const spaces *s, const char *name)
+{
+    if (!name || access(name, F_OK) == 0) return;
+    fprintf(stderr, "%s: not there: ", s->args->program);
+    tool_print(stderr, name);
+    fputc('\n', stderr);
+}
+
 int spaces_start(spaces *s)
 {
+    say_not_there(s, s->kallsyms);
+    say_not_there(s, s->files.vdso);
     binaries_sort(&s->files);
     for (size_t i = 0; i < s->place_count; i++)
         if (s->places[i].pid != UINT32_MAX) get_process(s, s->places[i].pid);
