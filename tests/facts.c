@@ -628,6 +628,49 @@ TEST(records_of_guests)
     CHECK(strstr(text, said) == NULL);
 }
 
+/* Two branches, neither taken, and tracing ends before the next instruction. */
+static void two_branches(void)
+{
+    p_ip(P_PGE, 0x7000180);
+    p_tnt("00");
+    p_ip(P_FUP, 0x7000184);
+    p_off();
+}
+
+/* A buffer was full, and what comes next begins with a TNT, inside of flow that is
+ * not known: so many bytes, up to a PSB, are said to be lost. */
+TEST(bytes_after_a_full_buffer)
+{
+    recording_trace of = {0, 1000, 0, 0xffffffff, 0};
+    recording r = begin_thread("");
+    char want[100];
+    size_t lost;
+    two_branches();
+    while (trace.size % 8) add_n(&trace, 0, 1);
+    of.offset = trace.size;
+    at_cpu(1000);
+    r_aux(&r, 0, of.offset, 1, 10, 3000, 0);
+    for (unsigned n = 1; n < 4; n++) {
+        const size_t before = records.size;
+        for (unsigned i = 0; i < n; i++) {
+            p_tnt("01");
+            two_branches();
+        }
+        lost = trace.size;
+        p_psb(4000, 0, 0);
+        two_branches();
+        r_trace(&of);
+        recording_write(&r, "full.data");
+        snprintf(want, sizeof want, "after a full buffer %zu\n", lost);
+        CHECK(strstr(shell("%/ptflow --fields ip full.data 2>&1 | tr -s ' '"),
+                     want));
+        CHECK(strstr(text, "lost: AUX buffer full (truncated) 1\n"));
+        CHECK(strstr(text, ": 4 instructions"));
+        CHECK(!strstr(text, "does not fit"));
+        records.size = before;
+    }
+}
+
 /* ---- files of another kind ---- */
 
 static void write_file(const char *name, const char *from, size_t size)
@@ -774,6 +817,7 @@ int main(void)
     RUN(queue_of_a_thread);
     RUN(records_of_guests);
     RUN(events_of_counters);
+    RUN(bytes_after_a_full_buffer);
     RUN(other_files);
     RUN(ring);
     if (chdir("/")) return 2;
