@@ -185,6 +185,9 @@ case times in
             cat err >>out
             fail_with "$clock, without options" out
         }
+        "$build/ptflow" --quiet --pt parts/*-aux-idx0.bin \
+            --elf "$recording/program" >out 2>err
+        expect_empty "$clock, --quiet" err
     done
     ;;
 esac

@@ -739,6 +739,7 @@ static int open_file(session *s, const char *name)
     int status;
     if (!bare_kinds(&s->bare))
         return perffile_open(s->args, name, &s->file);
+    s->bare.quiet = s->quiet;
     made = bare_write(s->args, &s->bare,
                       s->bare.folder ? spaces_folder(&s->spaces)
                                      : spaces_bare(&s->spaces));

@@ -283,7 +283,7 @@ static void describe(const tool_args *args, const bare *b,
         config->time_shift = b->lldb.time_shift;
         config->time_mult = b->lldb.time_mult;
         config->time_zero = b->lldb.time_zero;
-    } else if (config->timed && !b->nom_freq)
+    } else if (config->timed && !b->nom_freq && !b->quiet)
         fprintf(stderr, "%s: no --nom-freq: what it says are ns are ticks of "
                         "TSC\n", args->program);
 }

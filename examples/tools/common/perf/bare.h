@@ -55,6 +55,7 @@ typedef struct bare {
     tool_cpu cpu;
     uint64_t nom_freq, mtc_freq, cpuid_15_eax, cpuid_15_ebx;
     uint8_t described; /* one of the options that describe the processor */
+    uint8_t quiet;     /* nothing is said of the clock */
 } bare;
 
 void bare_init(bare *b);
