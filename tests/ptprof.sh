@@ -176,7 +176,7 @@ wrong "bad argument: nothing" --last 1 --before nothing "$tmp/calls.data"
 
 "$build/ptsplit" -o "$tmp/split" "$tmp/calls.data" >/dev/null || exit 2
 prof --folded --by insn "$tmp/calls.data" | sed 's/^[^;]*;//' >"$tmp/want"
-prof --folded --elf "$tmp/calls" --pt "$tmp/split"/*-aux-idx0.bin |
+prof --folded --by insn --elf "$tmp/calls" --pt "$tmp/split"/*-aux-idx0.bin |
     sed 's/^[^;]*;//' >"$tmp/got"
 says "--pt and --elf give the stacks of the perf.data" sh -c \
     "[ -s '$tmp/want' ] && diff '$tmp/want' '$tmp/got'"
