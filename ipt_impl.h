@@ -91,7 +91,7 @@
  *   ipti_pkt_quick                   packets of the common kinds    1.9   2.4
  *   ipti_pkt_plain                   packets, a trace of MNT        2.0
  *   ipti_evt_quick, _plain, _flow    events without the queue       2.6   4.0
- *   ipti_evt_brief, _short, ...      ... of a FUP and its TIP       2.0
+ *   ipti_evt_brief, _short, ...      ... of a FUP and its TIP       2.4
  *   ipti_pkt_clock, ipti_evt_clock   events, a trace of MTC and CYC 2.8
  *   ipti_walk_flows, _whole, _leap,
  *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
@@ -129,7 +129,9 @@
  *              and ends no phase. [time]: IPTI_PKT_HEADER, if a PSB+ may have
  *              it. [evt]: a case of ipti_evt_rest, or of ipti_evt_dispatch if
  *              it takes more than a record; ipti_evt_skd010, if it may come
- *              between an OVF and its IP. [strings]: a row of IPTI_PACKETS.
+ *              between an OVF and its IP; ipti_evt_short, if it is common: what
+ *              that does not take, the queue does, and where it takes a packet,
+ *              both do the same. [strings]: a row of IPTI_PACKETS.
  *              ptdump.c (opcode() goes by position), pttc.c,
  *              compat/libipt/packet.c (NAMELESS, if libipt has it not). [cov]
  *              needs nothing: what it does not know, the walk decodes. Tests:
@@ -139,7 +141,8 @@
  *              if a block ends at it (fuzz/fuzz.h: FUZZ_ENDS), else at the end,
  *              and its member of u. [evt]: the packet's case pushes a record,
  *              by ipti_evt_aside if it needs no IP, by ipti_evt_take if a FUP
- *              may follow, and fills the record's event.u.
+ *              may follow, and fills the record's event.u. A FUP or TIP that
+ *              completes it may come by ipti_evt_short_fup or _tip, too.
  *              ipti_evt_lost_place, if an instruction causes it. [bind]:
  *              ipti_bind_event, if an instruction causes it; any other event
  *              without an IP is before the next instruction. If an
@@ -306,7 +309,9 @@ static IPTI_HOT uint64_t ipti_le64(const uint8_t *p)
 static IPTI_HOT uint64_t ipti_bits(const uint8_t *p, unsigned bit,
                                    unsigned width)
 {
-    return ipti_le64(p) >> bit & (~(uint64_t) 0 >> (64 - width));
+    const uint64_t from = bit + width > 8 ? ipti_le64(p) : p[0];
+
+    return from >> bit & (~(uint64_t) 0 >> (64 - width));
 }
 
 #if defined(_MSC_VER) && !defined(__GNUC__) \
@@ -1015,8 +1020,10 @@ static const uint16_t ipti_exts[32] = {IPTI_EXTS(2), IPTI_EXTS(3)};
 /* The shape of the packet after 02 by its second byte, 0 if there is none. */
 static IPTI_HOT unsigned ipti_ext(unsigned second)
 {
-    if ((second & 0x0e) == 2)
-        return ipti_exts[second >> 4 | (second & 1) << 4];
+    const unsigned i = (uint8_t) (second << 4 | second >> 4) - 0x20u;
+
+    if (i < 32)
+        return ipti_exts[i];
     return second == IPTI_SECOND_VMCS
                ? IPTI_SHAPE(IPT_PKT_VMCS, IPTI_SIZE_VMCS)
                : 0;
@@ -1262,7 +1269,7 @@ static IPTI_PART int ipti_fields(ipt_packet *packet, const uint8_t *p,
     case IPT_PKT_PTW:
         IPTI_FIELD(uint8_t, ptw.plc, 1, 5, 1, 0)
         IPTI_FIELD(uint8_t, ptw.has_ip, 1, 7, 1, 0)
-        IPTI_FIELD(uint64_t, ptw.payload, 2, 0, size * 8 - 16, 0)
+        IPTI_FIELD(uint64_t, ptw.payload, 2, 0, size == 10 ? 64 : 32, 0)
         break;
 
     /* BBP: begin of a PEBS block          SDM: "Block Begin Packet (BBP)"
@@ -3169,8 +3176,8 @@ static void ipti_evt_stamp_held(ipt_evt_state_ *evt)
 }
 
 /* Make an event of a complete record. */
-static void ipti_evt_fill(const ipt_evt_state_ *evt, const ipt_pending_ *r,
-                          ipt_event *out)
+static IPTI_HOT void ipti_evt_fill(const ipt_evt_state_ *evt,
+                                   const ipt_pending_ *r, ipt_event *out)
 {
     *out = r->event;
     if (out->flags & IPT_EVENT_NO_IP)
@@ -4337,6 +4344,14 @@ static IPTI_HOT int ipti_evt_short_tnt(const ipt_evt_state_ *evt,
     return 1;
 }
 
+static IPTI_HOT int ipti_evt_short_mnt(const ipt_evt_state_ *evt,
+                                       const ipt_packet *packet, ipt_event *out)
+{
+    ipti_evt_single(evt, packet, IPT_EVT_MNT, out);
+    out->u.mnt.payload = packet->u.mnt.payload;
+    return 1;
+}
+
 static IPTI_HOT int ipti_evt_short_ptw(ipt_evt_state_ *evt,
                                        const ipt_packet *packet, ipt_event *out)
 {
@@ -4351,51 +4366,98 @@ static IPTI_HOT int ipti_evt_short_ptw(ipt_evt_state_ *evt,
     return !packet->u.ptw.has_ip;
 }
 
-/* As ipti_evt_packet, and ipti_evt_pop after it, where ipti_evt_calm holds.
- * Returns whether there is an event, or -1 for what the queue is to do: nothing
- * has changed then but *out. */
-static IPTI_HOT int ipti_evt_short(ipt_evt_state_ *evt,
-                                   const ipt_config *config,
-                                   const ipt_packet *packet, ipt_event *out)
+/* The functions below return as ipti_evt_short. */
+static IPTI_HOT int ipti_evt_short_tick(ipt_evt_state_ *evt, const uint8_t *p,
+                                        uint8_t type, uint32_t size)
 {
-    switch (packet->type) {
-    case IPT_PKT_FUP:
-        return ipti_evt_short_fup(evt, packet, out);
-    case IPT_PKT_TIP:
-        return ipti_evt_short_tip(evt, packet, out);
-    case IPT_PKT_PIP:
-        return ipti_evt_short_pip(evt, config, packet, out);
-    case IPT_PKT_MODE_EXEC:
-        return ipti_evt_short_exec(evt, config, packet);
-    case IPT_PKT_TSC:
-    case IPT_PKT_TMA:
-        ipti_evt_tick(evt, packet);
-        return 0;
-    case IPT_PKT_TNT_64:
-        return ipti_evt_short_tnt(evt, packet, out);
-    case IPT_PKT_MNT:
-        ipti_evt_single(evt, packet, IPT_EVT_MNT, out);
-        out->u.mnt.payload = packet->u.mnt.payload;
-        return 1;
-    case IPT_PKT_PTW:
-        return ipti_evt_short_ptw(evt, packet, out);
-    default:
+    ipt_packet packet; /* one that is in memory */
+
+    if (!ipti_load(&packet, p, type, size))
         return -1;
+    packet.type = type;
+    ipti_evt_tick(evt, &packet);
+    return 0;
+}
+
+static IPTI_HOT int ipti_evt_short_ip(ipt_evt_state_ *evt, ipt_packet *packet,
+                                      const uint8_t *p, uint64_t *size,
+                                      ipt_event *out)
+{
+    *size = *p % 2 ? ipti_pkt_pad_ip(packet, p) : 0;
+    if (*size && packet->type == IPT_PKT_FUP)
+        return ipti_evt_short_fup(evt, packet, out);
+    if (*size && packet->type == IPT_PKT_TIP)
+        return ipti_evt_short_tip(evt, packet, out);
+    return -1;
+}
+
+/* The packet at p where ipti_evt_brisk holds: as ipti_evt_packet, and
+ * ipti_evt_pop after it. Returns whether there is an event, or -1 for what the
+ * queue is to do: nothing has changed then but *out. */
+static IPTI_HOT int ipti_evt_short(ipt_evt_state_ *evt,
+                                   const ipt_config *config, ipt_where *at,
+                                   const uint8_t *p, ipt_event *out)
+{
+    const unsigned shape = ipti_pkt_form(p);
+    uint64_t size = shape >> IPTI_SHAPE_SIZE;
+    ipt_packet packet; /* never in memory */
+    int given = -1;
+
+    packet.offset = at->offset;
+    packet.type = (uint8_t) shape;
+    switch (packet.type) {
+    case IPT_PKT_NONE:
+        given = ipti_evt_short_ip(evt, &packet, p, &size, out);
+        break;
+    case IPT_PKT_PIP:
+        (void) ipti_load(&packet, p, IPT_PKT_PIP, IPTI_SIZE_PIP);
+        given = ipti_evt_short_pip(evt, config, &packet, out);
+        break;
+    case IPT_PKT_MODE_EXEC:
+        (void) ipti_load(&packet, p, IPT_PKT_MODE_EXEC, IPTI_SIZE_MODE_EXEC);
+        given = ipti_evt_short_exec(evt, config, &packet);
+        break;
+    case IPT_PKT_TSC:
+        given = ipti_evt_short_tick(evt, p, IPT_PKT_TSC, IPTI_SIZE_TSC);
+        break;
+    case IPT_PKT_TMA:
+        given = ipti_evt_short_tick(evt, p, IPT_PKT_TMA, IPTI_SIZE_TMA);
+        break;
+    case IPT_PKT_TNT_64:
+        if (ipti_load(&packet, p, IPT_PKT_TNT_64, IPTI_SIZE_TNT_64))
+            given = ipti_evt_short_tnt(evt, &packet, out);
+        break;
+    case IPT_PKT_MNT:
+        if (ipti_load(&packet, p, IPT_PKT_MNT, IPTI_SIZE_MNT))
+            given = ipti_evt_short_mnt(evt, &packet, out);
+        break;
+    case IPT_PKT_PTW:
+        if (!size)
+            break;
+        (void) ipti_load(&packet, p, IPT_PKT_PTW, (uint32_t) size);
+        given = ipti_evt_short_ptw(evt, &packet, out);
+        break;
+    default:
+        break;
     }
+    if (given >= 0)
+        ipti_pkt_step(at, &packet, at->offset, size);
+    return given;
 }
 
 /* ---- the next event ---- */
 
-/* May a packet for ipti_evt_clock be there? Asked where the call would cost. */
-static inline int ipti_evt_ticks(const ipt_cursor_ *cur, uint64_t pos)
+/* May a packet for ipti_evt_clock begin with this byte? */
+static inline int ipti_evt_timing(uint8_t first)
 {
-    uint8_t first;
-
-    if (!ipti_cur_quick(cur, pos))
-        return 0;
-    first = *ipti_cur_at(cur, pos);
     return (first & IPTI_CYC_MASK) == IPTI_CYC || first == IPTI_FIRST_MTC
            || first == IPTI_PAD;
+}
+
+/* May one be there? Asked where the call would cost. */
+static inline int ipti_evt_ticks(const ipt_cursor_ *cur, uint64_t pos)
+{
+    return ipti_cur_quick(cur, pos) && ipti_evt_timing(*ipti_cur_at(cur, pos));
 }
 
 /* Step over packets that do nothing but move the clock, if anything. Returns 0
@@ -4430,6 +4492,12 @@ static IPTI_APART int ipti_evt_queue(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     ipt_packet packet;
     int status;
 
+    if (!IPTI_SMALL && evt->count == 1
+        && evt->pending[0].waits == IPTI_WAIT_NOW
+        && evt->pending[0].event.type != IPT_EVT_NONE) {
+        ipti_evt_head(evt, out);
+        return IPT_OK;
+    }
     do {
         if (evt->count && ipti_evt_pop(evt, out))
             return IPT_OK;
@@ -4452,19 +4520,25 @@ static IPTI_APART int ipti_evt_queue(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     return 1;
 }
 
-/* A packet for ipti_evt_short, where `quick` holds. Returns 0 if there is
- * none. */
-static IPTI_HOT int ipti_evt_read(ipt_where *at, ipt_packet *packet,
-                                  const uint8_t *p)
+/* A packet for the queue, where `quick` holds. Returns 0 if it is none that
+ * ipti_pkt_plain reads. */
+static IPTI_APART int ipti_evt_whole(const ipt_cursor_ *cur,
+                                     ipt_evt_state_ *evt, ipt_where *at,
+                                     const uint8_t *p)
 {
-    uint64_t size;
+    ipt_packet packet;
 
-    if (ipti_pkt_plain(at, packet, p))
-        return 1;
-    size = *p % 2 ? ipti_pkt_pad_ip(packet, p) : 0;
-    if (size)
-        ipti_pkt_step(at, packet, at->offset, size);
-    return size != 0;
+    if (!ipti_pkt_plain(at, &packet, p))
+        return 0;
+    ipti_evt_packet(evt, cur->config, &packet);
+    return 1;
+}
+
+/* May ipti_evt_brief be asked? */
+static IPTI_HOT int ipti_evt_brisk(const ipt_cursor_ *cur,
+                                   const ipt_evt_state_ *evt, uint64_t pos)
+{
+    return ipti_evt_calm(evt) && ipti_cur_quick(cur, pos);
 }
 
 #define IPTI_EVT_REST 2 /* ipti_evt_queue is to go on */
@@ -4473,29 +4547,22 @@ static IPTI_HOT int ipti_evt_read(ipt_where *at, ipt_packet *packet,
 static IPTI_HOT int ipti_evt_brief(ipt_cursor_ *cur, ipt_evt_state_ *evt,
                                    ipt_where *at, ipt_event *out)
 {
-    ipt_packet packet;
+    const uint8_t *p;
     int given;
 
-    if (!IPTI_SMALL && evt->count == 1
-        && evt->pending[0].waits == IPTI_WAIT_NOW
-        && evt->pending[0].event.type != IPT_EVT_NONE) {
-        ipti_evt_head(evt, out);
-        return IPT_OK;
-    }
-    while (!IPTI_SMALL && ipti_evt_calm(evt)
-           && ipti_cur_quick(cur, at->offset)) {
-        if (ipti_evt_read(at, &packet, ipti_cur_at(cur, at->offset))) {
-            given = ipti_evt_short(evt, cur->config, &packet, out);
-            if (given > 0)
-                return IPT_OK;
-            if (given < 0)
-                ipti_evt_packet(evt, cur->config, &packet);
-        } else if (!ipti_evt_clock(cur, evt, at)) {
+    do {
+        p = ipti_cur_at(cur, at->offset);
+        given = (*p & IPTI_CYC_MASK) == IPTI_CYC
+                    ? -1 : ipti_evt_short(evt, cur->config, at, p, out);
+        if (given > 0)
+            return IPT_OK;
+        if (given < 0
+            && !(ipti_evt_timing(*p) ? ipti_evt_clock(cur, evt, at)
+                                     : ipti_evt_whole(cur, evt, at, p)))
             break;
-        }
         if (ipti_evt_idle(evt))
             return 1;
-    }
+    } while (ipti_evt_brisk(cur, evt, at->offset));
     return IPTI_EVT_REST;
 }
 
@@ -4508,10 +4575,12 @@ static IPTI_APART int ipti_evt_apart(ipt_cursor_ *cur, ipt_evt_state_ *evt,
 }
 
 static IPTI_HOT int ipti_evt_slow(ipt_cursor_ *cur, ipt_evt_state_ *evt,
-                                  ipt_where *at, ipt_event *out)
+                                  ipt_where *at, ipt_event *out, int brisk)
 {
-    const int status = ipti_evt_apart(cur, evt, at, out);
+    int status = IPTI_EVT_REST;
 
+    if (!IPTI_SMALL && (brisk || ipti_evt_brisk(cur, evt, at->offset)))
+        status = ipti_evt_apart(cur, evt, at, out);
     return status == IPTI_EVT_REST ? ipti_evt_queue(cur, evt, at, out)
                                    : status;
 }
@@ -4533,13 +4602,13 @@ static IPTI_HOT int ipti_evt_quick(const ipt_cursor_ *cur,
         }
         size = ipti_pkt_pad_ip(packet, p);
         if (IPTI_UNLIKELY(!size))
-            break;
+            return -1;
         if (packet->type == IPT_PKT_PAD) {
             ipti_pkt_step(at, packet, at->offset, size);
             continue;
         }
         if (IPTI_UNLIKELY(!ipti_evt_flow(evt, packet)))
-            break;
+            return -1;
         ipti_pkt_step(at, packet, at->offset, size);
         return 1;
     }
@@ -4554,11 +4623,12 @@ static inline int ipti_evt_fetch(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     int status;
 
     do {
-        if (IPTI_LIKELY(ipti_evt_quick(cur, evt, at, &packet))) {
+        status = ipti_evt_quick(cur, evt, at, &packet);
+        if (IPTI_LIKELY(status > 0)) {
             ipti_evt_plain(evt, &packet, out);
             return IPT_OK;
         }
-        status = ipti_evt_slow(cur, evt, at, out);
+        status = ipti_evt_slow(cur, evt, at, out, status < 0);
     } while (status > 0);
     return status;
 }
@@ -4734,20 +4804,41 @@ IPT_API int ipt_evt_start(ipt_evt_decoder *decoder, const ipt_start *start)
                                      &decoder->at, start));
 }
 
-/* As ipti_evt_slow; not inlined, so that ipt_evt_next stays short. */
+/* As ipti_evt_queue. This and the next two are not inlined, so that
+ * ipt_evt_next stays short. */
 static IPTI_APART int ipti_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
-    int status = ipti_evt_brief(&decoder->cur_, &decoder->evt_, &decoder->at,
-                                event);
+    const int status = ipti_evt_queue(&decoder->cur_, &decoder->evt_,
+                                      &decoder->at, event);
 
-    if (status == IPTI_EVT_REST)
-        status = ipti_evt_queue(&decoder->cur_, &decoder->evt_, &decoder->at,
-                                event);
     if (status < 0)
         return ipti_evt_synced(decoder, status);
     if (status == IPT_OK)
         ipti_evt_given(&decoder->at, event);
     return status;
+}
+
+/* As ipti_evt_next, where ipti_evt_brisk holds. */
+static IPTI_APART int ipti_evt_prompt(ipt_evt_decoder *decoder,
+                                      ipt_event *event)
+{
+    const int status = ipti_evt_brief(&decoder->cur_, &decoder->evt_,
+                                      &decoder->at, event);
+
+    if (status == IPTI_EVT_REST)
+        return ipti_evt_next(decoder, event);
+    if (status == IPT_OK)
+        ipti_evt_given(&decoder->at, event);
+    return status;
+}
+
+/* One of the two. */
+static IPTI_APART int ipti_evt_either(ipt_evt_decoder *decoder,
+                                      ipt_event *event)
+{
+    if (ipti_evt_brisk(&decoder->cur_, &decoder->evt_, decoder->at.offset))
+        return ipti_evt_prompt(decoder, event);
+    return ipti_evt_next(decoder, event);
 }
 
 /* The next event that the user wants. */
@@ -4771,14 +4862,18 @@ static IPTI_APART int ipti_evt_wanted(ipt_evt_decoder *decoder,
 IPT_API int ipt_evt_next(ipt_evt_decoder *decoder, ipt_event *event)
 {
     ipt_packet packet; /* never in memory */
+    int status;
 
     if (IPTI_BAD_CALL(decoder, event))
         return IPTI_CALL_ERROR(decoder);
     if (IPTI_UNLIKELY(ipti_evt_unwanted_any(decoder->cur_.config)))
         return ipti_evt_wanted(decoder, event);
-    while (IPTI_UNLIKELY(!ipti_evt_quick(&decoder->cur_, &decoder->evt_,
-                                         &decoder->at, &packet))) {
-        const int status = ipti_evt_next(decoder, event);
+    while (IPTI_UNLIKELY((status = ipti_evt_quick(
+                              &decoder->cur_, &decoder->evt_, &decoder->at,
+                              &packet)) <= 0)) {
+        status = IPTI_SMALL   ? ipti_evt_next(decoder, event)
+                 : status < 0 ? ipti_evt_prompt(decoder, event)
+                              : ipti_evt_either(decoder, event);
         if (status <= 0)
             return status;
     }

@@ -2894,6 +2894,10 @@ TEST(short_way_and_queue_agree)
             CHECK_EQ(status[0], status[1]);
             CHECK_EQ(memcmp(&e[0], &e[1], sizeof e[0]), 0);
             CHECK_EQ(d[0].at.offset, d[1].at.offset);
+            if (d[0].at.packet != IPT_PKT_PAD) /* as many as the piece has */
+                CHECK_EQ(d[0].at.packet_offset, d[1].at.packet_offset);
+            CHECK_EQ(d[0].at.packet, d[1].at.packet);
+            CHECK_EQ(d[0].at.overflows, d[1].at.overflows);
             CHECK_EQ(d[0].at.tsc, d[1].at.tsc);
             CHECK_EQ(d[0].at.asid.cr3, d[1].at.asid.cr3);
             events += status[0] >= 0;
