@@ -67,11 +67,13 @@ is_bounded() {
 all() {
     base=$(spent "$tmp/data")
     for kind in comm process fork exit map map-down map-same poke poke-same \
-        symbol; do
+        symbol symbol-goes thread bpf lost aux queue; do
         grows $kind 2500
     done
     grows switch 12000
     grows switch-new 12000
+    "$tmp/many" switch-new 1000000 "$tmp/data" "$tmp/more"
+    is_small switch-new 1000000
 }
 
 cd "$root" || exit 2
@@ -88,7 +90,7 @@ case $?-$(no_ptrace "$tmp/said" && echo no) in
     is_bounded ptflow --event # the program's mappings come later
     is_bounded ptprof
     is_bounded ptsplit
-    ! have valgrind valgrind || rest 24 all ;;
+    ! have valgrind valgrind || rest 37 all ;;
 *-no) skip "growth: no ptrace here" ;;
 *) fail_with "not recorded" "$tmp/said" ;;
 esac

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMM = 3, EXIT = 4, FORK = 7, MMAP2 = 10, SWITCH = 15, KSYMBOL = 17,
-       TEXT_POKE = 20, AUXTRACE = 71 };
+enum { LOST = 2, COMM = 3, EXIT = 4, FORK = 7, MMAP2 = 10, AUX = 11,
+       SWITCH = 15, KSYMBOL = 17, BPF_EVENT = 18, TEXT_POKE = 20,
+       AUXTRACE = 71 };
 
 static uint8_t *in, *out;
 static size_t in_size, data, data_size, at;
@@ -131,15 +132,50 @@ static void poke(uint64_t i, uint64_t ip)
     end(from, i, process);
 }
 
-static void symbol(uint64_t i)
+/* A symbol of the kernel is loaded, or goes. */
+static void symbol(uint64_t i, uint64_t number, unsigned goes)
 {
     const size_t from = begin(KSYMBOL, 0);
-    put(0xffffffffc0000000u + 64 * i, 8);
+    put(0xffffffffc0000000u + 64 * number, 8);
     put(64, 4);
     put(1, 2);
-    put(0, 2);
+    put(goes, 2);
     put(0x61616161, 8);
     end(from, i, process);
+}
+
+static void thread(uint64_t i, uint32_t tid)
+{
+    const size_t from = begin(FORK, 0);
+    put(process, 4);
+    put(process, 4);
+    put(tid, 4);
+    put(process, 4);
+    put(first_time + i, 8);
+    end(from, i, process);
+}
+
+/* Numbers follow the head: two, or three. */
+static void numbers(unsigned type, uint64_t i, uint64_t a, uint64_t b,
+                    int flags)
+{
+    const size_t from = begin(type, 0);
+    put(a, 8);
+    put(b, 8);
+    if (flags) put(0, 8);
+    end(from, i, process);
+}
+
+/* A queue of a thread, without trace. */
+static void queue(uint32_t tid)
+{
+    const size_t from = begin(AUXTRACE, 0);
+    put(0, 24);
+    put(tid, 4);
+    put(tid, 4);
+    put(UINT32_MAX, 4);
+    put(0, 4);
+    put_at(from + 6, at - from, 2);
 }
 
 static void one(const char *kind, uint64_t i, uint64_t n)
@@ -155,7 +191,13 @@ static void one(const char *kind, uint64_t i, uint64_t n)
     else if (!strcmp(kind, "map-same")) map(i, 0x10000000);
     else if (!strcmp(kind, "poke")) poke(i, 0xffffffff81000000u + 16 * i);
     else if (!strcmp(kind, "poke-same")) poke(i, 0xffffffff81000000u);
-    else if (!strcmp(kind, "symbol")) symbol(i);
+    else if (!strcmp(kind, "thread")) thread(i, pid);
+    else if (!strcmp(kind, "symbol")) symbol(i, i, 0);
+    else if (!strcmp(kind, "symbol-goes")) symbol(i, i / 2, i & 1);
+    else if (!strcmp(kind, "bpf")) numbers(BPF_EVENT, i, 1 | i << 32, i, 0);
+    else if (!strcmp(kind, "lost")) numbers(LOST, i, 1, 1, 0);
+    else if (!strcmp(kind, "queue")) queue(pid);
+    else if (!strcmp(kind, "aux")) numbers(AUX, i, 64 * i, 64, 1);
     else if (!strcmp(kind, "switch") || !strcmp(kind, "switch-new")) {
         from = begin(SWITCH, i & 1 ? 0x2000 : 0);
         put(0, 8);

@@ -19,12 +19,11 @@
 
 /* A queue is
  *
- *     NEW      nothing was decoded
+ *     ENDED    there is no more; or it was not begun: all is 0
  *     FLOWING  its thread is known: who
  *     HELD     tracing has begun at hold_ip, and it is not known yet for whom
- *     ENDED    there is no more
  */
-enum { NEW, FLOWING, HELD, ENDED };
+enum { ENDED, FLOWING, HELD };
 
 /* Reads ahead of the decoder, to find the time after a place. */
 typedef struct scout {
@@ -2869,13 +2868,17 @@ static size_t choose(const threads *t, uint64_t limit)
     return best;
 }
 
+/* Queues of threads that are empty are left out: there may be many, and none
+ * of the memory that each has is used. */
 static int is_wanted(threads *t, uint32_t number)
 {
     const perfdata_queue *const queue = &t->queues.queues[number];
     const threads_thread_ *const thread = find_thread(t, queue->tid);
-    const int wanted = queue->cpu != UINT32_MAX || !thread || !t->config.wanted
-                    || t->config.wanted(thread->pid, thread->tid,
-                                        t->config.context);
+    const int wanted = queue->cpu != UINT32_MAX
+                    || (queue->size && (!thread || !t->config.wanted
+                                        || t->config.wanted(thread->pid,
+                                                            thread->tid,
+                                                            t->config.context)));
     if (!wanted && !t->windowed) t->done += queue->size;
     return wanted;
 }
@@ -3044,7 +3047,6 @@ static int run_timed(threads *t)
     size_t cut = t->slice > 1 ? t->slice - 2 : 0;
     t->muted = t->slice > 1;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
-        t->all[i].state = ENDED;
         if (is_wanted(t, i)) queue_begin(t, &t->all[i], i);
     }
     if (t->slice > 1 ? begin_slice(t) : find_parts(t)) return -1;
@@ -3081,7 +3083,6 @@ static int run_timeless(threads *t)
 {
     for (uint32_t i = 0; i < t->queues.queue_count && !t->stopped; i++) {
         threads_queue_ *const q = &t->all[i];
-        q->state = ENDED;
         if (!is_wanted(t, i)) continue;
         queue_begin(t, q, i);
         if (queue_open(q)) return -1;
