@@ -156,6 +156,39 @@ tr -s ' ' '\n' <budgets | paste -d' ' - - | awk '
     ' - sizes >bad
 expect_empty "sections with more lines of code than their budget" bad
 
+# ---- the views of the walk ----
+
+# How many functions of [walk] each view calls, and how often it names a member
+# of the walk. What a change saves lowers the limit.
+cat >views <<'END'
+blk 29 59
+insn 32 74
+cov 41 175
+END
+awk '
+    FILENAME == "views" {order[++n] = $1; most[$1] = $2; named[$1] = $3; next}
+    /^@ / {tag = $2; next}
+    tag == "walk" && /^[a-z].*[(]/ {
+        name = $0; sub(/[(].*/, "", name); sub(/.*[ *]/, "", name)
+        walk[name] = 1 }
+    tag in most {
+        line = $0
+        while (match(line, /ipti_[a-z0-9_]+[(]/)) {
+            name = substr(line, RSTART, RLENGTH - 1)
+            line = substr(line, RSTART + RLENGTH)
+            if (name in walk && !((tag, name) in seen)) calls[tag]++
+            seen[tag, name] = 1
+        }
+        members[tag] += gsub(/(^|[^a-z0-9_])(w->|walk_[.])[a-z]/, "") }
+    END {
+        for (i = 1; i <= n; i++) {
+            tag = order[i]
+            if (calls[tag] != most[tag] || members[tag] != named[tag])
+                printf "[%s]: %d functions, %d members, limits %d and %d\n",
+                    tag, calls[tag], members[tag], most[tag], named[tag] } }
+    ' views code >bad
+expect_empty "views of the walk: above a limit, or that is the limit now" bad
+
 # ---- what a packet or an event is, said again ----
 
 # A place is a function or an initialiser that has ten or more names of packets
