@@ -16,7 +16,7 @@
  *   [bind]      where an event binds
  *   [walk]      the walk over the code that executed
  *   [blk]       blocks in execution order
- *   [insn]      a cursor inside the current run of the walk
+ *   [insn]      instructions in execution order
  *   [cov]       trace straight to coverage
  *   [hot]       hot traces, made of blocks
  *   [gen]       executed branches to a trace
@@ -54,6 +54,7 @@
  *              which instruction an event happens
  *   run        instructions one after another in memory of which the last may
  *              branch; one line of the cache holds one run
+ *   span       instructions of a run that flow passed, as a view gets them
  *   space      a number for the code that an address space sees
  *   flow       the instructions that executed, in order
  *   taken      what an instruction has caused already, so that a second event
@@ -97,8 +98,8 @@
  *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
  *   ipti_walk_plain, ipti_blk_cond   ... that end with a JCC        1.4   1.2
  *   ipti_blk_joined                  ... two, a JMP between (noise) 1.4
- *   ipti_insn_enter, _load, _past,
- *     _last; code.simple, code.whole instructions in a run          3.7   4.1
+ *   ipti_walk_step, _branch, _turn,
+ *     _enter; code.simple, .whole    instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
  *   ipti_x86_plain, ipti_run_plain   coverage while code is cold    1.1   1.1
  *   ipti_cov_dash, _look             coverage while the memo holds  2.0   2.3
@@ -6941,9 +6942,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
  *           ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
- *           ipti_insn_enter
+ *           ipti_walk_enter
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
- *           ipti_walk_cut ipti_insn_enter
+ *           ipti_walk_cut ipti_walk_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_blk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_aside ipti_out_wanted
@@ -8475,13 +8476,12 @@ static IPTI_PART int ipti_walk_plain(const ipt_walk_ *w,
            && !w->stamp.fresh;
 }
 
-/* Up to which instruction of the current run may flow step without a look at
- * anything? 0 where addresses wrap in the run. */
-static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
+/* ... and are there two, so that it is known that flow goes on? */
+static IPTI_PART int ipti_walk_brief(const ipt_walk_ *w,
+                                     const ipt_cache_line *run)
 {
-    const uint64_t end = w->code.run.ip_ + w->code.run.size_;
-
-    return (end & w->place.mask) == end ? (uint8_t) (w->code.count - 1) : 0;
+    return run && run->kind_ == IPT_INSN_JCC && ipti_next_two(&w->next)
+           && !w->stamp.fresh;
 }
 
 /* Get to an instruction and look up its code: take the events that come before
@@ -8886,6 +8886,212 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
                                                : ipti_walk_look(w, at));
 }
 
+/* ---- spans: what views see of flow ----
+ *
+ * A span is instructions one after another of one run that flow has passed, as
+ * an ipt_block. ipti_walk_span gives the next one, of at most `most`
+ * instructions. It ends where the run ends, or where an event cuts it. With a
+ * status that is not negative it is settled: it is known what comes after it,
+ * and the events that bind there wait to be pulled. A negative status with a
+ * count that is not 0: the instructions were passed, and are not to be handed
+ * out before another call has settled them; that call has the count 0, and the
+ * flags that they have besides.
+ *
+ * Where nothing can happen, short ways give spans of one instruction:
+ * ipti_walk_step inside of a run; at its end ipti_walk_branch or, if that
+ * returns 0, ipti_walk_turn. After these ipti_walk_on or ipti_walk_load takes
+ * up the next run. */
+
+/* Up to which instruction of the current run may flow step without a look at
+ * anything? 0 where addresses wrap in the run, and where no trace proves it. */
+static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
+{
+    const uint64_t end = w->code.run.ip_ + w->code.run.size_;
+
+    return (end & w->place.mask) == end && !w->unproven
+               ? (uint8_t) (w->code.count - 1) : 0;
+}
+
+/* Pass the next instructions of the run at flow's ip. An instruction with
+ * IPTI_CUT is a run of its own: no steps there. */
+static int ipti_span_pass(ipt_walk_ *w, ipt_where *at, unsigned most,
+                          ipt_block *span)
+{
+    int status = ipti_walk_ready(w, at);
+    unsigned n;
+    uint8_t steps;
+
+    if (status < 0)
+        return status;
+    span->offset = w->code.offset;
+    span->ip = w->flow.ip;
+    span->mode = w->mode.now;
+    span->flags = w->mode.speculative;
+    n = ipti_walk_pass(w, most);
+    if (n > 0) {
+        span->flags |= ipti_marks_begin(&w->marks);
+        span->last_size = (uint8_t) (w->flow.ip - w->prev.ip);
+        steps = ipti_walk_steps(w);
+        ipti_code_flows(&w->code, steps,
+                        steps && !w->next.has_event && !w->not_plain
+                                && ipti_walk_whole(w, &w->code.run)
+                            ? ipti_walk_going(w) : 0);
+    } else {
+        status = ipti_walk_last(w, at);
+        if (status < 0)
+            return status;
+        span->flags |= (uint16_t) status;
+        span->last_size = w->code.run.last_ & IPTI_INSN_MAX;
+        n = 1;
+    }
+    span->kind = w->prev.kind;
+    span->end_ip = w->prev.ip;
+    span->count = (uint16_t) n;
+    return IPT_OK;
+}
+
+/* Get the next span, settled: see above. */
+static int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
+                          ipt_block *span)
+{
+    int status = IPT_OK;
+
+    span->count = span->flags = 0;
+    if (!w->item.full || w->item.unsettled) /* else of before a _sync */
+        status = ipti_walk_resume(w, at);
+    if (status >= 0 && !w->item.full)
+        do
+            status = ipti_span_pass(w, at, most, span);
+        while (status == IPT_EVENT_FIRST && !w->out.waiting);
+    if (status < 0)
+        return ipti_walk_leave(w, at, status);
+    ipti_item_full(&w->item, 1);
+    if (w->item.unsettled)
+        status = ipti_walk_settle(w, at);
+    if (status < 0)
+        return ipti_walk_leave(w, at, status);
+    span->flags |= ipti_marks_end(&w->marks);
+    ipti_item_full(&w->item, 0);
+    return ipti_walk_leave(w, at, ipti_walk_status(w));
+}
+
+/* Pass the next instruction, which is at `ip` and has `size` bytes, if it is
+ * not the last one of its run, nothing can happen around it, and no code was
+ * forgotten since the run was looked up. Returns 0 if not. */
+static IPTI_HOT int ipti_walk_step(ipt_walk_ *w, uint64_t *ip, unsigned *size)
+{
+    if (IPTI_UNLIKELY(w->code.index >= w->code.simple
+                      || w->place.version != *w->valid))
+        return 0;
+    *size = w->code.run.sizes_[w->code.index];
+    *ip = w->flow.ip;
+    ipti_flow_at(&w->flow, w->flow.ip + *size); /* see ipti_walk_steps */
+    ipti_code_step(&w->code);
+    return 1;
+}
+
+/* The last instruction of the current run, which was passed, as a span. */
+static IPTI_HOT int ipti_span_last(const ipt_walk_ *w, ipt_block *span)
+{
+    span->offset = w->code.offset;
+    span->ip = w->prev.ip;
+    span->flags = w->mode.speculative;
+    span->mode = w->mode.now;
+    span->kind = w->prev.kind;
+    span->last_size = w->code.run.last_;
+    span->count = 1;
+    return 1;
+}
+
+/* Pass the last instruction of the current run, if it is a conditional branch
+ * that leaves a bit, and nothing can happen around it. */
+static IPTI_HOT int ipti_walk_branch(ipt_walk_ *w, ipt_block *span)
+{
+    if (IPTI_UNLIKELY(w->code.whole != IPTI_FLOWS
+                      || w->place.version != *w->valid)
+        || !ipti_walk_brief(w, &w->code.run))
+        return 0;
+    ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
+    return ipti_span_last(w, span);
+}
+
+/* As ipti_walk_branch, whatever the last instruction is. Returns 0 where
+ * ipti_walk_span has to go on, as after one that is not settled; an error comes
+ * again there. */
+static IPTI_HOT int ipti_walk_turn(ipt_walk_ *w, ipt_where *at,
+                                   ipt_block *span)
+{
+    int flows;
+
+    span->count = span->flags = 0;
+    if (!w->code.whole || w->place.version != *w->valid)
+        return 0;
+    ipti_code_flows(&w->code, w->code.simple, 0);
+    if (ipti_walk_plain(w, &w->code.run))
+        ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
+    else if (ipti_walk_past(w, at, &w->code.run,
+                            w->code.simple + 1u - w->tally.counted) < 0)
+        return 0;
+    flows = ipti_walk_flow(w, at);
+    if (IPTI_UNLIKELY(!flows)) {
+        ipti_code_none(&w->code);
+        ipti_item_unsettled(&w->item, 1);
+        ipti_item_full(&w->item, 1);
+    }
+    (void) ipti_span_last(w, span);
+    return flows;
+}
+
+/* Take up the run that comes next: it is passed by steps. Returns 0 if
+ * something may happen in it. offset: of the packet that proves it. */
+static IPTI_HOT int ipti_walk_enter(ipt_walk_ *w, const ipt_cache_line *run,
+                                    uint64_t *offset)
+{
+    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
+        return 0;
+    w->code.offset = ipti_walk_offset(w);
+    if (*offset != w->code.offset) /* a store that a copy soon reads is slow */
+        *offset = w->code.offset;
+    ipti_flow_at(&w->flow, run->ip_);
+    w->code.index = 0;
+    w->tally.counted = 0;
+    w->code.count = run->count_;
+    ipti_code_flows(&w->code, (uint8_t) (run->count_ - 1), IPTI_FLOWS);
+    w->code.run = *run;
+    return 1;
+}
+
+/* After ipti_walk_turn: take up the next run, if flow just goes on there. Fuel
+ * is burnt for all of it. */
+static IPTI_HOT int ipti_walk_load(ipt_walk_ *w, ipt_where *at,
+                                   uint64_t *offset)
+{
+    at->ip = w->flow.ip;
+    if (w->not_plain || ipti_fuel_empty(w->cur.config)
+        || !ipti_walk_enter(w, ipti_walk_line(w), offset)) {
+        ipti_code_none(&w->code);
+    } else if (w->cur.config->fuel) {
+        ipti_fuel_burn(w->cur.config, w->code.count);
+        ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
+    }
+    return IPT_OK;
+}
+
+static IPTI_APART int ipti_walk_reload(ipt_walk_ *w, ipt_where *at,
+                                       uint64_t *offset)
+{
+    return ipti_walk_load(w, at, offset);
+}
+
+/* After ipti_walk_branch: the same, most likely at once. */
+static IPTI_HOT int ipti_walk_on(ipt_walk_ *w, ipt_where *at, uint64_t *offset)
+{
+    if (!ipti_walk_enter(w, ipti_walk_likely(w), offset))
+        return ipti_walk_reload(w, at, offset);
+    at->ip = w->flow.ip;
+    return IPT_OK;
+}
+
 /* ==========================================================================
  * [blk]  blocks in execution order, a view of the walk
  * Uses: [base], [sync], [classify], [cache], [bind], [walk].
@@ -9214,7 +9420,7 @@ IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
                    ? ipti_blk_run(decoder, block, NULL)
                    : ipti_blk_slow(decoder, block);
     run = ipti_walk_likely(w);
-    return IPTI_LIKELY(ipti_walk_plain(w, run) && ipti_next_two(&w->next))
+    return IPTI_LIKELY(ipti_walk_brief(w, run))
                ? ipti_blk_cond(decoder, block, run)
                : ipti_blk_run(decoder, block, run);
 }
@@ -9227,8 +9433,8 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 }
 
 /* ==========================================================================
- * [insn]  a cursor inside the current run of the walk
- * Uses: [base], [sync], [classify], [walk].  State: ipt_insn_decoder.
+ * [insn]  instructions in execution order, a view of the walk
+ * Uses: [base], [sync], [walk].  State: ipt_insn_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
@@ -9292,196 +9498,88 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
                            ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
-/* Pass the next instruction and write it to decoder->insn_. */
-static int ipti_insn_step(ipt_insn_decoder *decoder)
+/* An instruction of a span of one, or more flags of it: see ipti_walk_span. */
+static IPTI_HOT void ipti_insn_take(ipt_insn *insn, const ipt_block *span)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_insn *insn = &decoder->insn_;
-    int status = ipti_walk_ready(w, &decoder->at);
-    uint8_t steps;
-    int whole;
-
-    if (status < 0)
-        return status;
-    insn->offset = w->code.offset;
-    insn->ip = w->flow.ip;
-    insn->mode = w->mode.now;
-    insn->kind = IPT_INSN_OTHER;
-    insn->flags = w->mode.speculative;
-    if (ipti_walk_pass(w, 1)) {
-        insn->flags |= ipti_marks_begin(&w->marks);
-        insn->size = (uint8_t) (w->flow.ip - w->prev.ip);
-        steps = w->unproven ? 0 : ipti_walk_steps(w);
-        /* an instruction with IPTI_CUT is a run of its own: no steps there */
-        whole = steps && !w->next.has_event && !w->not_plain
-                && ipti_walk_whole(w, &w->code.run);
-        ipti_code_flows(&w->code, steps, whole ? ipti_walk_going(w) : 0);
-        return IPT_OK;
+    if (span->count) {
+        insn->offset = span->offset;
+        insn->ip = span->ip;
+        insn->flags = 0;
+        insn->size = span->last_size;
+        insn->kind = span->kind;
+        insn->mode = span->mode;
     }
-    status = ipti_walk_last(w, &decoder->at);
-    if (status < 0)
-        return status;
-    insn->flags |= (uint16_t) status;
-    insn->kind = w->code.run.kind_;
-    insn->size = w->code.run.last_ & IPTI_INSN_MAX;
-    return IPT_OK;
+    insn->flags |= span->flags;
 }
 
-/* Get the next instruction into decoder->insn_, settled. */
-static int ipti_insn_next(ipt_insn_decoder *decoder)
+/* An instruction that differs from insn_ only in these. */
+static IPTI_HOT void ipti_insn_copy(const ipt_insn_decoder *decoder,
+                                    ipt_insn *insn, const ipt_block *span)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    int status = IPT_OK;
-
-    if (!w->item.full || w->item.unsettled) /* else of before a _sync */
-        status = ipti_walk_resume(w, &decoder->at);
-    if (status >= 0 && !w->item.full)
-        do
-            status = ipti_insn_step(decoder);
-        while (status == IPT_EVENT_FIRST && !w->out.waiting);
-    if (status < 0)
-        return status;
-    ipti_item_full(&w->item, 1);
-    if (w->item.unsettled) {
-        status = ipti_walk_settle(w, &decoder->at);
-        if (status < 0)
-            return status;
-    }
-    decoder->insn_.flags |= ipti_marks_end(&w->marks);
-    ipti_item_full(&w->item, 0);
-    return ipti_walk_status(w);
+    *insn = decoder->insn_;
+    insn->ip = span->ip;
+    insn->size = span->last_size;
+    insn->kind = span->kind;
 }
 
 /* The way for instructions where something may happen before or after them. The
- * last one stays in decoder->insn_, because the quick way makes the next one
+ * last one stays in decoder->insn_, because the short way makes the next one
  * from it. */
 static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                                 ipti_insn_next(decoder));
+    ipt_block span;
+    const int status
+        = ipti_walk_span(&decoder->walk_, &decoder->at, 1, &span);
 
+    ipti_insn_take(&decoder->insn_, &span);
     if (status >= 0) {
         *insn = decoder->insn_;
         decoder->insn_.kind = IPT_INSN_OTHER;
-        decoder->insn_.flags = decoder->walk_.mode.speculative;
+        decoder->insn_.flags &= IPT_FLOW_SPECULATIVE;
     }
     return status;
 }
 
-/* Write the last instruction of the current run, which was passed. */
-static IPTI_HOT void ipti_insn_set(const ipt_insn_decoder *decoder,
-                                   ipt_insn *insn)
-{
-    const ipt_walk_ *w = &decoder->walk_;
-
-    *insn = decoder->insn_;
-    insn->ip = w->prev.ip;
-    insn->size = w->code.run.last_;
-    insn->kind = w->prev.kind;
-}
-
-/* Take up the run that comes next: it is passed instruction by instruction.
- * Returns 0 if something may happen in it. */
-static IPTI_HOT int ipti_insn_enter(ipt_insn_decoder *decoder,
-                                    const ipt_cache_line *run)
+/* Hand out the last instruction of a run, whatever it is. */
+static IPTI_APART int ipti_insn_turn(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
+    ipt_block span;
 
-    if (IPTI_UNLIKELY(!ipti_walk_whole(w, run)))
-        return 0;
-    w->code.offset = ipti_walk_offset(w);
-    if (decoder->insn_.offset != w->code.offset) /* see ipti_blk_run: made */
-        decoder->insn_.offset = w->code.offset;
-    ipti_flow_at(&w->flow, run->ip_);
-    w->code.index = 0;
-    w->tally.counted = 0;
-    w->code.count = run->count_;
-    ipti_code_flows(&w->code, (uint8_t) (run->count_ - 1), IPTI_FLOWS);
-    w->code.run = *run;
-    return 1;
-}
-
-/* A run was passed. If flow goes on, hand out its last instruction and take up
- * the next run. Fuel is burnt for all of that. */
-static IPTI_APART int ipti_insn_load(ipt_insn_decoder *decoder, ipt_insn *insn)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    if (IPTI_UNLIKELY(!ipti_walk_flow(w, &decoder->at))) {
-        ipti_code_none(&w->code);
-        ipti_item_unsettled(&w->item, 1);
-        ipti_item_full(&w->item, 1);
-        ipti_insn_set(decoder, &decoder->insn_);
+    if (!ipti_walk_turn(w, &decoder->at, &span)) {
+        ipti_insn_take(&decoder->insn_, &span);
         return ipti_insn_slow(decoder, insn);
     }
-    ipti_insn_set(decoder, insn);
-    decoder->at.ip = w->flow.ip;
-    if (w->not_plain || ipti_fuel_empty(w->cur.config)
-        || !ipti_insn_enter(decoder, ipti_walk_line(w))) {
-        ipti_code_none(&w->code);
-    } else if (w->cur.config->fuel) {
-        ipti_fuel_burn(w->cur.config, w->code.count);
-        ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
-    }
-    return IPT_OK;
+    ipti_insn_copy(decoder, insn, &span);
+    return ipti_walk_load(w, &decoder->at, &decoder->insn_.offset);
 }
 
-/* Pass the last instruction of the current run, whatever its kind, and hand it
- * out. */
-static IPTI_APART int ipti_insn_past(ipt_insn_decoder *decoder, ipt_insn *insn)
-{
-    ipt_walk_ *w = &decoder->walk_;
-
-    if (ipti_walk_past(w, &decoder->at, &w->code.run,
-                       w->code.simple + 1u - w->tally.counted)
-        < 0)
-        return ipti_insn_slow(decoder, insn); /* the error comes again */
-    return ipti_insn_load(decoder, insn);
-}
-
-/* Hand out the last instruction of the current run, after which flow just goes
- * on. */
+/* ... a conditional branch, most likely. */
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    const uint8_t whole = w->code.whole;
+    ipt_block span;
 
-    if (IPTI_UNLIKELY(!whole || w->place.version != *w->valid))
-        return ipti_insn_slow(decoder, insn);
-    ipti_code_flows(&w->code, w->code.simple, 0);
-    if (!ipti_walk_plain(w, &w->code.run))
-        return ipti_insn_past(decoder, insn);
-    ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
-    if (!ipti_next_tnt(&w->next) || whole != IPTI_FLOWS)
-        return ipti_insn_load(decoder, insn);
-    ipti_insn_set(decoder, insn);
-    if (!ipti_insn_enter(decoder, ipti_walk_likely(w)))
-        return ipti_insn_load(decoder, insn);
-    decoder->at.ip = w->flow.ip;
-    return IPT_OK;
+    if (!ipti_walk_branch(&decoder->walk_, &span))
+        return ipti_insn_turn(decoder, insn);
+    ipti_insn_copy(decoder, insn, &span);
+    return ipti_walk_on(&decoder->walk_, &decoder->at, &decoder->insn_.offset);
 }
 
-/* While the current run has simple instructions, and no code was forgotten
- * since it was looked up, each is a copy of insn_ at another address. All else
- * is _last's: the end of the run, and code that has to be looked up. */
+/* While flow steps through a run, each instruction is a copy of insn_ at
+ * another address. */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    ipt_walk_ *w;
+    uint64_t ip;
     unsigned size;
 
     if (IPTI_BAD_CALL(decoder, insn))
         return IPTI_CALL_ERROR(decoder);
-    w = &decoder->walk_;
-    if (IPTI_UNLIKELY(w->code.index >= w->code.simple
-                      || w->place.version != *w->valid))
+    if (IPTI_UNLIKELY(!ipti_walk_step(&decoder->walk_, &ip, &size)))
         return ipti_insn_last(decoder, insn);
-    size = w->code.run.sizes_[w->code.index];
     *insn = decoder->insn_;
-    insn->ip = w->flow.ip;
+    insn->ip = ip;
     insn->size = (uint8_t) size;
-    ipti_flow_at(&w->flow, w->flow.ip + size); /* see ipti_walk_steps */
-    decoder->at.ip = w->flow.ip;
-    ipti_code_step(&w->code);
+    decoder->at.ip = ip + size;
     return IPT_OK;
 }
 
