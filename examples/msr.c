@@ -144,7 +144,7 @@ int main(int argc, char **argv)
             status = look();
     }
     status = status > 0 ? look() : status;
-    topa.since_mask_ptrs = 0; /* from the start; output came round since */
+    topa.since_mask_ptrs = 0; /* from the start; output wrapped since */
     topa.wrapped = 1;
     if (status > 0 && list && (status = read_again("all", &topa)) >= 0)
         status = read_again("new", &before);

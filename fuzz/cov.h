@@ -53,7 +53,7 @@ static const fuzz_layer fuzz_cov
     = {"cov", sizeof(ipt_cov_decoder), NULL, NULL, NULL, NULL, cov_next,
        cov_resync, IPT_ERR_MODE, 1, 0, cov_start};
 
-/* Give the trace anew, in pieces of the way. */
+/* Give the trace again, in pieces of the way. */
 static void open_run(fuzz_run *run, const fuzz_case *c, int way)
 {
     void *const decoder = run->decoder;

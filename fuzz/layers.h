@@ -463,7 +463,7 @@ static inline int fuzz_pull(fuzz_run *run, int status,
     return status;
 }
 
-/* Flow that uses no trace comes to an end: no address repeats for ever. A TRIG
+/* Flow that uses no trace comes to an end: no address repeats forever. A TRIG
  * at hand may count any number of instructions. */
 static inline void fuzz_path(fuzz_run *run, uint8_t kind)
 {

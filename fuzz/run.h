@@ -146,7 +146,7 @@ typedef struct fuzz_case {
     size_t halves; /* where the pieces meet if there are only two */
     size_t piece;  /* bytes of a random piece at most, less 1; 0: 18 */
     int (*image)(uint8_t *buffer, size_t size, const ipt_asid *asid,
-                 uint64_t ip, void *context); /* in place of code */
+                 uint64_t ip, void *context); /* instead of code */
     void (*configure)(ipt_config *config, void *context); /* has the last word */
     void *context;
     unsigned losses; /* in `loss`, with at increasing */
@@ -509,7 +509,7 @@ static inline unsigned fuzz_mapping(const fuzz_case *c, const ipt_asid *asid)
 }
 
 /* Copy what is there of `size` bytes at ip. Returns how many. In a page code is
- * in one piece, except where it begins anew: at the base, too, as what repeats
+ * in one piece, except where it begins again: at the base, too, as what repeats
  * before it need not end there. */
 static inline int fuzz_copy(const fuzz_case *c, uint8_t *to, size_t size,
                             const ipt_asid *asid, uint64_t ip)
@@ -1371,7 +1371,7 @@ static inline uint64_t fuzz_first_psb(const fuzz_run *run)
 }
 
 /* Use the decoder, until it has handed out all that it has. What waits for a
- * page is still to come: then it begins anew. */
+ * page is still to come: then it begins again. */
 static inline void fuzz_use(fuzz_run *run)
 {
     fuzz_log *log = run->log;

@@ -154,7 +154,7 @@ static const char *name_of(uint8_t byte)
 
 static void make_record(const uint8_t *a, perfdata_record *r)
 {
-    static const uint8_t bytes[] = "what is there in place of what was there "
+    static const uint8_t bytes[] = "what is there instead of what was there "
                                    "before, and more than that of it";
     static const uint32_t types[] = {
         PERFDATA_MMAP2, PERFDATA_MMAP, PERFDATA_FORK, PERFDATA_COMM,

@@ -150,7 +150,7 @@ TEST(what_costs)
     flow(0x500, 0x510)->news = 2;
     CHECK_EQ(find(), 2);
     is(1, 2, 1);
-    begin(); // a system call anew, rather than elsewhere
+    begin(); // a system call again, rather than elsewhere
     at(0, 0x302);
     at(1, 0x800);
     run(2)->thread = ALIGN_THREADS; // idle

@@ -926,7 +926,7 @@ TEST(R2_gaps_of_any_size)
         }
 }
 
-/* ---- pieces that are cut anew ---- */
+/* ---- pieces that are cut again ---- */
 
 /* The bytes from trace->offset up to `end` in pieces of other sizes, at other
  * places of a buffer that is used again and again. */

@@ -401,7 +401,7 @@ TEST(long_blocks)
         }
 }
 
-/* Nops without end: not for ever. */
+/* Nops without end: not forever. */
 TEST(endless_nops)
 {
     static const row r = {"nops", {CODE(0, "")}, {ON, TNT(1, 0)},
@@ -1071,7 +1071,7 @@ static const row unwanted_rows[] = {
     {ROW "a note before a ret", {CODE(0x1000, CALL("\x0b") JCC0),
                                  CODE(0x1010, RET)},
      {ON, PTW(0, 0, 5), TNT(2, 3)}, STEPS0},
-    {ROW "an overflow in place of a tip", {CODE(0x1000, JMP_RAX),
+    {ROW "an overflow instead of a tip", {CODE(0x1000, JMP_RAX),
                                            CODE(0x2000, NOP JMP_RAX)},
      {ON, TNT(1, 0), OVF, FUP(0x1000), TIP(0x2000), TNT(1, 0), OVF,
       FUP(0x1000), TIP(0x2000)}, STEPS0},
@@ -1079,7 +1079,7 @@ static const row unwanted_rows[] = {
                                               CODE(0x2000, NOP IRETQ)},
      {ON, PIP(0x5000, 0), OVF, FUP(0x1000), TIP(0x2000), PIP(0x6000, 0), OVF,
       FUP(0x1000), TIP(0x2000)}, STEPS0},
-    {ROW "a gap in place of a tip", {CODE(0x1000, JMP_RAX),
+    {ROW "a gap instead of a tip", {CODE(0x1000, JMP_RAX),
                                      CODE(0x2000, NOP JMP_RAX)},
      {ON, TNT(1, 0), GAP(3), ON, TIP(0x2000), TNT(1, 0), GAP(3), ON,
       TIP(0x2000)}, STEPS0},

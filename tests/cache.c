@@ -280,7 +280,7 @@ TEST(runs_of_one_window)
     }
 }
 
-/* A window of which 15 bytes are left is not read anew, nor one of less. */
+/* A window of which 15 bytes are left is not read again, nor one of less. */
 TEST(ends_of_a_window)
 {
     for (uint64_t ahead = 70; ahead < 110; ahead++) {
@@ -2520,7 +2520,7 @@ TEST(numbers_before_aliases)
     CHECK_EQ(n, 16);
 }
 
-/* So it is while all numbers are used up, and once they begin anew. */
+/* So it is while all numbers are used up, and once they begin again. */
 TEST(numbers_begin_anew)
 {
     static ipt_cache_line many[4096];
@@ -3111,8 +3111,8 @@ static void all_numbers(void)
 }
 
 /* Bytes from 1020 on of the space that gets the first number when numbers begin
- * anew. */
-static void anew(void)
+ * again. */
+static void again(void)
 {
     const ipt_asid asid = {0x9000, IPT_ASID_UNKNOWN, 0};
     uint8_t got[64];
@@ -3132,12 +3132,12 @@ TEST(numbers_begin_anew_after_a_read)
     all_numbers();
     do CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
     while (insn.ip < 0x1020); /* whose bytes are read now */
-    anew();
+    again();
     for (unsigned forget = 0; forget < 2; forget++) {
         all_numbers();
         if (forget) /* of which a memo may know something */
             CHECK_EQ(ipt_cache_invalidate(&cache, NULL, 0x7000, 1), IPT_OK);
-        anew();
+        again();
         do {
             CHECK(ipt_insn_next(&insn_decoder, &insn) >= 0);
             CHECK_EQ(insn.size, insn.kind == IPT_INSN_OTHER ? 1 : 2);

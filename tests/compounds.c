@@ -179,7 +179,7 @@ static unsigned next_of(unsigned from, uint64_t types)
     return from < packet_count ? from : NO_PACKET;
 }
 
-/* Does the packet have a FUP of its own, which is no source of a branch? */
+/* Does the packet have a FUP of its own, which is not a source of a branch? */
 static int has_fup(const ipt_packet *p)
 {
     return (p->type == IPT_PKT_PTW && p->u.ptw.has_ip)

@@ -418,7 +418,7 @@ static const row ptw_rows[] = {
 /* After a TIP.PGE no branch is the one before, whose target may be wrong, as
  * BDM64 says: the abort is elsewhere, which is an error. */
 static const row bdm64_rows[] = {
-    {ROW "a tip.pge is no branch", {CODE(0x1000, JCC0 JMP_RAX),
+    {ROW "a tip.pge is not a branch", {CODE(0x1000, JCC0 JMP_RAX),
                                     CODE(0x3000, NOP JCC0 JMP_RAX)},
      {ON, TNT(1, 0), PGD(0x5000), PIP(0x5000, 0), PGE(0x3000), TSX(0, 1),
       FUP(0x6000), TIP(0x1000), TNT(1, 0), PGD(0x5000), PADS(60)}, {{0}}, 0, 0,
@@ -524,7 +524,7 @@ TEST(mutants_bits_that_are_skipped)
     }
 }
 
-/* A TNT-64 without a stop bit has no bits, and is no packet. */
+/* A TNT-64 without a stop bit has no bits, and is not a packet. */
 TEST(mutants_tnt_without_bits)
 {
     static const chunk code[CODES_MAX] = {CODE(0x1000, JCC0 JCC0 JMP_RAX)};
@@ -2088,7 +2088,7 @@ static void run_seen(ipt_cov_seen *one, const uint8_t *bytes, size_t size)
 }
 
 /* A table that is full takes blocks for new ones, and counts them; one that was
- * emptied, and another one, have all of them told anew, whatever the memo
+ * emptied, and another one, have all of them told again, whatever the memo
  * knows. Lines of a shared memo are of blocks that were seen. */
 TEST(seen)
 {
@@ -2150,7 +2150,7 @@ TEST(seen)
     CHECK_EQ(ipt_cov_begin(&fresh.decoder, &trace), IPT_ERR_STATE);
 }
 
-/* The table of a memo is emptied within a run: begin anew. */
+/* The table of a memo is emptied within a run: begin again. */
 TEST(seen_changes_within_a_run)
 {
     static uint8_t bytes[INPUT];
@@ -3072,7 +3072,7 @@ TEST(space_within_a_block)
     }
 }
 
-/* Between two runs the memo is made anew, and with it its numbers of spaces:
+/* Between two runs the memo is made again, and with it its numbers of spaces:
  * the decoder does not go on with the one it had. */
 TEST(mutants_memo_made_anew)
 {
@@ -3220,7 +3220,7 @@ TEST(spaces_are_asked_once)
     }
 }
 
-/* A PSB+ that ends nowhere, or with what is no packet, says nothing yet: in
+/* A PSB+ that ends nowhere, or with what is not a packet, says nothing yet: in
  * at stands what the walk alone has found. */
 TEST(R7_broken_psb)
 {
@@ -3395,7 +3395,7 @@ TEST(C2_start_and_an_error)
 }
 
 /* A PSB+ without MODE.Exec: with a mode assumed, the run of one that has it,
- * and a MODE.Exec that says otherwise later is no contradiction. */
+ * and a MODE.Exec that says otherwise later is not a contradiction. */
 TEST(C2_assumed_mode)
 {
     static const ipt_packet whole[] = {
@@ -3542,7 +3542,7 @@ TEST(R5_memo_is_emptied_in_parts)
         CHECK_EQ(hand_slot(ip, ip + 2), 3 * (SPACES / 2 + 1) % 256);
         CHECK_EQ(hand_slot(ip + 1, ip + 3), 3 * (SPACES / 2) % 256);
     }
-    /* one leg is walked where the numbers begin anew */
+    /* one leg is walked where the numbers begin again */
     CHECK_EQ(kept.decoder.hits + kept.decoder.misses, 3 * SPACES - 1);
     free(bytes);
     free(many);

@@ -256,7 +256,7 @@ int main(void)
     return 0;
 }
 END
-# An end that is no crash, or of which it is not known: what is said of each thread.
+# An end that is not a crash, or of which it is not known: what is said of each thread.
 cat >ends.c <<'END'
 #include <pthread.h>
 #include <sys/syscall.h>

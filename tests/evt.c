@@ -375,7 +375,7 @@ static const row bdm70_rows[] = {
      {PSB, FUP(0x1000), PSBEND, EXEC64, PGE(0x1000)},
      {E(DISABLED, ST | NOIP | NOTO, 2, 0), E(ENABLED, 0, 4, 0x1000),
       EA(EXEC_MODE, 0, 3, 0x1000, IPT_MODE_64)}, 0},
-    {ROW "its fup is no last ip",
+    {ROW "its fup is not a last ip",
      {PSB, FUP(0x7f0000001000), PSBEND, IP_(TIP_PGE, 1, 0x2000)},
      {E(DISABLED, ST | NOIP | NOTO, 2, 0), E(ENABLED, 0, 3, 0x2000)}, 0},
     {ROW "later in the trace",
@@ -807,11 +807,11 @@ static const row ovf_rows[] = {
       TSX(1, 0), CFE(INTR, 0, 3), OVF, FUP(0x2000), TIP(0x3000)},
      {E_ON, E_TNT(4, 1, 1), E(OVERFLOW, 0, 11, 0x2000), E(TIP, 0, 13, 0x3000)},
      0},
-    {ROW "in place of a TIP",
+    {ROW "instead of a TIP",
      {ON, TNT(1, 1), FUP(0x1004), CBR(7), OVF, FUP(0x2000)},
      {E_ON, E_TNT(4, 1, 1), EA(CBR, NOIP, 6, 0, 7),
       E(ASYNC_DISABLED, NOTO, 5, 0x1004), E(OVERFLOW, 0, 7, 0x2000)}, 0},
-    {ROW "in place of a TIP, off", {ON, FUP(0x1004), OVF, PGE(0x2000)},
+    {ROW "instead of a TIP, off", {ON, FUP(0x1004), OVF, PGE(0x2000)},
      {E_ON, E(ASYNC_DISABLED, NOTO, 4, 0x1004), E(OVERFLOW, NOIP, 5, 0),
       E(ENABLED, 0, 6, 0x2000)}, 0},
     {ROW "what came with it",
@@ -1455,7 +1455,7 @@ static const row data_rows[] = {
      {ON, MWAIT(1, 2), EXSTOP(0), FUP(0x1004), TIP(0x2000)},
      {E_ON, EB(MWAIT, NOIP, 4, 0, 1, 2), E(EXSTOP, NOIP, 5, 0),
       EA(ASYNC_BRANCH, 0, 6, 0x1004, 0x2000)}, 0},
-    {ROW "mwait, pwre, exstop without ip: asleep, so the fup is no interrupt's",
+    {ROW "mwait, pwre, exstop without ip: asleep, so the fup is not an interrupt's",
      {ON, MWAIT(1, 2), PWRE(3, 4, 1), EXSTOP(0), MTC(1), FUP(0x1004),
       PWRX(1, 2, 1, 0, 0), TIP(0x2000), FUP(0x2004), TIP(0x3000)},
      {E_ON, EB(MWAIT, NOIP, 4, 0, 1, 2), E(EXSTOP, NOIP, 6, 0),
@@ -1757,7 +1757,7 @@ TEST(waiting)
     check_waiting(IPT_PENDING_MAX_ + 5, IPT_ERR_EVENTS);
 }
 
-/* PADs among many TNTs and TIPs are no events, and change none. */
+/* PADs among many TNTs and TIPs are not events, and change none. */
 TEST(V4_pads_in_flow)
 {
     static const ipt_packet head[] = {ON}, tnt = TNT(2, 1), tip = TIP(0x2000);
@@ -1817,7 +1817,7 @@ TEST(V4_room_while_held)
     }
 }
 
-/* Bytes that are no packets: all before them comes first. */
+/* Bytes that are not packets: all before them comes first. */
 static void check_bad(const char *name, const void *bytes, size_t n, int status)
 {
     static const row on = {"on", {ON, TNT(1, 1), FUP(0x1004)}, {E_ON}, 0};
@@ -2018,7 +2018,7 @@ static const row gap_rows[] = {
       E_GAP(6, 9), E_OFF_AT(7)}, 0},
     {ROW "last ip is not kept", {ON, GAP(9), OFF, IP_(TIP_PGE, 1, 0x2000)},
      {E_ON, E_GAP(4, 9), E_OFF_AT(5), E(ENABLED, 0, 7, 0x2000)}, 0},
-    {ROW "other modes after it are no contradiction",
+    {ROW "other modes after it do not contradict it",
      {ON, GAP(9), PSB, EXEC32, FUP(0x3000), PSBEND},
      {E_ON, E_GAP(4, 9), E(ENABLED, ST, ANY, 0x3000),
       EB(EXEC_MODE, ST, ANY, 0x3000, IPT_MODE_32, 0)}, 0},
@@ -2372,7 +2372,7 @@ TEST(V4_time_without_psbend)
     }
 }
 
-/* Where IPs and VMX begin anew: what was known before does not count. */
+/* Where IPs and VMX begin again: what was known before does not count. */
 TEST(V4_forgotten)
 {
     static const row rows[] = {
@@ -2716,7 +2716,7 @@ TEST(mutants_evd_and_overflow)
     CHECK_EQ(found, 1);
 }
 
-/* Losses of time are counted anew after a PSB that was synchronised to. */
+/* Losses of time are counted again after a PSB that was synchronised to. */
 TEST(mutants_lost_time_and_synchronising)
 {
     static const ipt_packet packets[]

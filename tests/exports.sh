@@ -429,7 +429,7 @@ compilers() {
             "$tmp/main.c" 2>"$tmp/why"
     then pass; else fail_with "create_llvm_prof" "$tmp/two.prof"; fi
 }
-# Names that are no text of a page; a view of its own for each of two threads.
+# Names that are not text of a page; a view of its own for each of two threads.
 page_in_a_browser() {
     cat >"$tmp/names.c" <<'END2'
 #include <pthread.h>

@@ -213,7 +213,7 @@ TEST(from_filter_to_filter)
 
 /* Each process has the ranges where its mapping is: after a fork those of its
  * parent, after an exec its own, also if a thread changes in between; and part
- * of a file that is mapped elsewhere is no part of it. */
+ * of a file that is mapped elsewhere is not part of it. */
 TEST(filters_of_processes)
 {
     char filter[1024];
@@ -764,7 +764,7 @@ TEST(other_files)
     CHECK(strstr(shell("%/ptflow bundle 2>&1"), "is LLDB's list"));
 }
 
-/* A ring that came round begins inside of a packet: tools of traces read it from
+/* A ring that wrapped begins inside of a packet: tools of traces read it from
  * the first PSB on, those of perf.data say what it is. */
 TEST(ring)
 {

@@ -46,7 +46,7 @@ static int opens(const char *name)
     return ok;
 }
 
-/* A FIFO without a writer would wait for ever. */
+/* A FIFO without a writer would wait forever. */
 TEST(regular_files_only)
 {
     write_at(in_folder("plain"), 0, "abc", 3);

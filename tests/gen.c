@@ -294,7 +294,7 @@ TEST(compressed_return)
     ret(CODE + 0x110, CODE + 0x77);
     BYTES("04 2d 7740");
 
-    /* "call next; pop" is no call. */
+    /* "call next; pop" is not a call. */
     call(CODE, CODE + 5);
     ret(CODE + 0x110, CODE + 5);
     BYTES("2d 0540");
@@ -920,7 +920,7 @@ TEST(room)
     CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_ROOM);
     CHECK(memcmp(&before, &gen, sizeof(gen)) == 0);
 
-    /* No room at all, and used beyond it, are no harm. */
+    /* No room at all, and used beyond it, do no harm. */
     gen.out = NULL;
     gen.size = 0;
     CHECK_EQ(branch(IPT_INSN_JCC, CODE, 2, CODE + 2), IPT_ERR_ROOM);

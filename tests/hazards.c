@@ -303,7 +303,7 @@ TEST(psb_in_between)
            EXSTOP(1), FUP(0x1001));
 }
 
-/* ---- the end of the trace is no contradiction ---- */
+/* ---- the end of the trace is not a contradiction ---- */
 
 TEST(end_is_no_contradiction)
 {
@@ -455,7 +455,7 @@ TEST(apl11_and_deferred_tip)
     CHECK(ends_with(flow(code, deferred, LENGTH(deferred)), " at 1000"));
 }
 
-/* ---- code that goes on for ever without trace ---- */
+/* ---- code that goes on forever without trace ---- */
 
 TEST(endless_code)
 {

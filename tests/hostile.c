@@ -767,7 +767,7 @@ TEST(null_results)
     CHECK_EQ(insn.ip, 0x400fc0);
 }
 
-/* The functions that are no decoders. */
+/* The functions that are not decoders. */
 TEST(other_calls)
 {
     static setup u;

@@ -372,7 +372,7 @@ static int exact_trace_of(const ipt_hot_tag *tag)
     return -1;
 }
 
-/* The head counts anew. The trace goes, and config.deleted is called, when all
+/* The head counts again. The trace goes, and config.deleted is called, when all
  * else is done. */
 static void exact_doom(uint32_t i, int evicted)
 {

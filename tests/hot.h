@@ -421,7 +421,7 @@ static inline int pair_trace(const ipt_hot_tag *tag,
     if (p->model.tags[i].told) pair_wrong(p, "told twice", tag);
     if (!p->model.tags[i].genuine) pair_wrong(p, "begins at no head", tag);
     if (count == 0 || p->fed - p->joined < count || blocks[0].ip != tag->ip)
-        pair_wrong(p, "is no piece of the stream", tag);
+        pair_wrong(p, "is not a piece of the stream", tag);
     for (uint32_t k = 0; k < count && count < HOT_STREAM; k++)
         if (hot_hash(&p->stream[(p->fed - count + k) % HOT_STREAM], 1)
             != hot_hash(&blocks[k], 1))

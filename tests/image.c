@@ -50,7 +50,7 @@ static void check_model(image *im, const ipt_asid *a, const model *m)
     }
 }
 
-/* Later sections are seen in place of earlier ones. */
+/* Later sections are seen instead of earlier ones. */
 TEST(overlaps)
 {
     for (int round = 0; round < 60; round++) {

@@ -811,7 +811,7 @@ TEST(answers)
     }
 }
 
-/* Nops for ever: flow needs trace at last, or never. */
+/* Nops forever: flow needs trace at last, or never. */
 static int read_nops(uint8_t *buffer, size_t size, const ipt_asid *asid,
                      uint64_t ip, void *context)
 {

@@ -1,5 +1,5 @@
 /* json.c: a file in JSON becomes its values (common/code/json.h): each is printed
- * again in one form; what is no JSON is refused, at its byte. */
+ * again in one form; what is not JSON is refused, at its byte. */
 #include "examples/tools/common/code/tool.c"
 #include "examples/tools/common/code/json.c"
 #include "linked.h"
@@ -73,10 +73,10 @@ TEST(escapes)
     CHECK(reads("\"\\ud83d\\uDE00.\"", "<\xf0\x9f\x98\x80.>"));
     CHECK(reads("{\"\\u0061\":1}", "{a=1}"));
     CHECK(reads("\"\xff\x80\"", "<\xff\x80>")); /* names of files may be so */
-    CHECK(reads("\"\\u0000\"", "7: \\u is no character"));
-    CHECK(reads("\"\\ud83d\"", "7: \\u is no character"));
-    CHECK(reads("\"\\ud83d\\u0041\"", "13: \\u is no character"));
-    CHECK(reads("\"\\ude00\"", "7: \\u is no character"));
+    CHECK(reads("\"\\u0000\"", "7: \\u is not a character"));
+    CHECK(reads("\"\\ud83d\"", "7: \\u is not a character"));
+    CHECK(reads("\"\\ud83d\\u0041\"", "13: \\u is not a character"));
+    CHECK(reads("\"\\ude00\"", "7: \\u is not a character"));
     CHECK(reads("\"\\u12\"", "5: \\u without four digits"));
     CHECK(reads("\"\\u123", "6: \\u without four digits"));
     CHECK(reads("\"\\ud83d\\u\"", "9: \\u without four digits"));

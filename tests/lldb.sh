@@ -243,8 +243,8 @@ wrong() { # TEXT OF-THE-FILE [STATUS]
 wrong 'at byte 0: a value was expected' 'type=intel-pt'
 wrong 'at byte 20: a , or } was expected' '{"type": "intel-pt" "x": 0}'
 wrong 'at byte 64: too deep' "$(printf '%070d' 0 | tr 0 '[')"
-wrong 'it is no bundle of LLDB' '{"type": "intel-bts"}'
-wrong 'it is no bundle of LLDB' '[]'
+wrong 'it is not a bundle of LLDB' '{"type": "intel-bts"}'
+wrong 'it is not a bundle of LLDB' '[]'
 wrong 'there is no iptTrace in it' '{"type": "intel-pt", "processes": 5, "cpus": {}}'
 wrong '10 parts are not understood' '{"type": "intel-pt", "cpuInfo": {"family": 70000},
     "kernel": 5, "tscPerfZeroConversion": {"timeMult": 0},

@@ -41,7 +41,7 @@ typedef struct pair {
     uint8_t mode;
     int ours, theirs;      // status
     ipt_code our, their;
-    size_t at;             // the first byte that is no prefix
+    size_t at;             // the first byte that is not a prefix
     int extended;          // 66, F2 or F3 is among the prefixes
 } pair;
 
@@ -484,7 +484,7 @@ TEST(format)
 
 static const char *vector_dir;
 
-/* Does kind agree with perf's op and class? An op perf does not name is no
+/* Does kind agree with perf's op and class? An op perf does not name is not a
  * branch to it: perf knows near branches, we know more. */
 static int vector_kind_fits(uint8_t kind, const char *op, const char *branch)
 {

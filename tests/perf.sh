@@ -49,7 +49,7 @@ executed() {
 }
 
 # split FILE: the same lines by the commands that ptsplit prints; by cpu there
-# is no thread, and the instructions are sorted.
+# is not a thread, and the instructions are sorted.
 split() {
     rm -rf "$tmp/split"
     "$build/ptsplit" -o "$tmp/split" --ptxed "$1" 2>"$tmp/err" |

@@ -1,5 +1,5 @@
 /* perfwrite.c: the writer of perf.data (common/perf/perfwrite.h). What
- * it writes is parsed here anew, from the facts about the file, not with the
+ * it writes is parsed here again, from the facts about the file, not with the
  * project's reader; perf judges it in perf.sh. */
 #define _POSIX_C_SOURCE 200809L
 #include "linked.h"

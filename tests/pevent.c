@@ -836,7 +836,7 @@ TEST(code_that_goes_away)
     close_session();
 }
 
-/* A FIFO that nobody writes to, and a device, are no code; nor do they hold
+/* A FIFO that nobody writes to, and a device, are not code; nor do they hold
  * the reader up. */
 TEST(only_regular_files_are_opened)
 {
@@ -1002,7 +1002,7 @@ TEST(forks)
     mmap_of(3, 0x1001, 1, 9, in_folder("code"), 2);
     start_of(3, 3);
     fork_of(1, 1, 77, 4); // a thread
-    fork_of(3, 2, 3, 4);  // in place of the one that runs
+    fork_of(3, 2, 3, 4);  // instead of the one that runs
     start_of(1, 5);
     start_of(3, 6);
     fork_of(1, 99, 1, 7); // of an unknown one
@@ -1324,7 +1324,7 @@ static void add_many(const char *name, size_t count, uint64_t step)
     whole_size = 0;
 }
 
-/* One place again and again: what is hidden does not stay for ever. */
+/* One place again and again: what is hidden does not stay forever. */
 TEST(many_mappings)
 {
     open_session(0);

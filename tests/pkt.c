@@ -1128,7 +1128,7 @@ TEST(psb_on_the_way)
     CHECK_EQ(next(&b, &p), IPT_END);
 }
 
-/* Whatever bytes were lost, they are no part of a PSB. */
+/* Whatever bytes were lost, they are not part of a PSB. */
 TEST(psb_after_a_gap)
 {
     for (unsigned cut = 0; cut < 16; cut++) { /* so much of one is there */

@@ -80,7 +80,7 @@ for time in none cyc; do
     fi
 done
 
-# A file without trace of PT, as perf record without -e intel_pt makes it, is no
+# A file without trace of PT, as perf record without -e intel_pt makes it, is not a
 # success; its threads are shown nonetheless.
 no_trace() {
     # shellcheck disable=SC2016 # perl

@@ -139,7 +139,7 @@ typed() {
 typed plain 3 3 "$plus$taken$plus$taken$plus$taken"
 typed "PWRE before a PSB, PWRX after" 3 2 \
     "$plus$taken$pwre$plus$taken$pwrx$taken$plus$taken"
-typed "the same, OVF in place of PWRX" 3 2 \
+typed "the same, OVF instead of PWRX" 3 2 \
     "$plus$taken$pwre$plus$taken$ovf$taken$plus$taken"
 typed "MWAIT before two PSBs" 4 2 \
     "$plus$taken$mwait$plus$taken$plus$taken$exstop$taken$plus$taken"

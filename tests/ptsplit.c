@@ -802,7 +802,7 @@ TEST(names_in_the_way)
 }
 
 /* What exists is kept by another name: a folder, a file, a link to a folder; but
- * not in place of a folder of that name. */
+ * not instead of a folder of that name. */
 TEST(existing)
 {
     make_recording(code_name);

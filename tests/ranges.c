@@ -119,7 +119,7 @@ TEST(a_loop_in_two_places)
     end(&b, 10);
 }
 
-/* What is no branch: a system call, an interrupt and a signal, a record that
+/* What is not a branch: a system call, an interrupt and a signal, a record that
  * changes code elsewhere. */
 TEST(what_is_between)
 {

@@ -266,7 +266,7 @@ static const struct {
     {IPT_INSN_VMPTRLD, 3, MALL, 0, "\x0f\xc7\x30", 2},
     {IPT_INSN_PTWRITE, 5, M64, 0, "\xf3\x48\x0f\xae\xe0", 4},
     {IPT_INSN_PTWRITE, 4, M16 | M32, 0, "\xf3\x0f\xae\xe0", 4},
-    /* in place of dec eax */
+    /* instead of dec eax */
     {IPT_INSN_INTO, 1, M16 | M32, 0, "\xce", 0}};
 
 static struct {

@@ -811,7 +811,7 @@ TEST(jit_by_time)
     sees(1, 0x5000, "third.");
     sees(2, 0x5000, "fi2nd."); // the child has what was before
     CHECK_EQ(spaces_next(&s), UINT64_MAX);
-    // mprotect of its memory is no new code; a file is
+    // mprotect of its memory is not new code; a file is
     apply(map(1, 0x5000, 4096, 0, "//anon"));
     sees(1, 0x5000, "third.");
     apply(map(1, 0x5001, 2, 0, at_top("a")));

@@ -480,7 +480,7 @@ TEST(exec)
     CHECK(was_told("+af+bc-be-ae+qf+bc-bc"));
 }
 
-/* More stacks than are kept: those that are gone begin anew. */
+/* More stacks than are kept: those that are gone begin again. */
 TEST(many_coroutines)
 {
     begin_test();

@@ -23,7 +23,7 @@ static perfdata_attr sw_events[2];
 static perfdata sw_data;
 static perffile sw_file;
 
-/* ---- in place of perffile.c ---- */
+/* ---- instead of perffile.c ---- */
 
 int perffile_read(const perffile *f, uint64_t offset, uint8_t *buffer,
                   size_t size)

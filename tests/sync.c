@@ -995,7 +995,7 @@ TEST(psb_and_gap)
     }
 }
 
-/* After a gap the pattern begins anew: all but its first byte is no PSB. */
+/* After a gap the pattern begins again: all but its first byte is not a PSB. */
 TEST(V4_a_psb_without_its_first_byte)
 {
     begin();
@@ -1173,7 +1173,7 @@ TEST(V4_backward_past_a_gap)
         CHECK_EQ(status, gap ? IPT_ERR_GONE : IPT_END);
         end();
     }
-    /* the start of a PSB at the end of an open trace is no gap */
+    /* the start of a PSB at the end of an open trace is not a gap */
     begin();
     put(100, 0x00);
     put_pairs(5);

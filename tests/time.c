@@ -345,7 +345,7 @@ TEST(cbr_without_nom_freq)
     CHECK_EQ(t.fcr >> 8, 0);
     CHECK_EQ(t.cbr, 10);
     REFUSED(cyc(0x80), IPT_NO_TIME);
-    USED(mtc(3), 0x80); // begins anew: no calibration from one MTC
+    USED(mtc(3), 0x80); // begins again: no calibration from one MTC
     CHECK_EQ(t.fcr >> 8, 0);
     REFUSED(cyc(0x20), IPT_NO_TIME);
     USED(mtc(4), 0xc0);
@@ -361,7 +361,7 @@ TEST(S12_mtc_fractions)
     for (unsigned i = 1; i <= 200; i++)
         USED(mtc((uint8_t) i), 1000000 + i * 125 / 2);
     CHECK_EQ(t.tsc, 0xf7314);
-    USED(tsc(2000000), 2000000); // and begins anew
+    USED(tsc(2000000), 2000000); // and begins again
     USED(tma(0, 0), 2000000);
     USED(mtc(1), 2000062);
     USED(mtc(4), 2000250); // three periods in one step
@@ -798,7 +798,7 @@ TEST(V4_product_of_66_bits)
     CHECK_EQ(t.lost_cyc, 1);
 }
 
-/* What a TSC begins anew. */
+/* What a TSC begins again. */
 TEST(V4_after_tsc)
 {
     begin(0, 3, 10); /* a tick of the crystal clock: 3 and a third */

@@ -234,7 +234,7 @@ END
 0000000000001002
 [1c, 1004: error: no memory mapped at this address]
 END
-    # a later --raw is seen in place of an earlier one
+    # a later --raw is seen instead of an earlier one
     run 0 ptxed $decoder --raw code.bin:0x1000 --raw code.bin:13:0x1002 \
         --pt run.pt:0-0x1c <<'END'
 0000000000001000  test eax, eax

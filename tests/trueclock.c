@@ -125,7 +125,7 @@ static void cycles(unsigned n)
     pass(cpu.now + ((uint64_t) n * NOMINAL << PART) / cpu.ratio, 1, 1);
 }
 
-/* TSC, TMA, CBR: time is known anew. */
+/* TSC, TMA, CBR: time is known again. */
 static void send_time(void)
 {
     const uint64_t ticks = cpu.now >> PART;

@@ -1,6 +1,6 @@
 #!/bin/sh
 # views.sh: what ptprof writes for viewers, read back by programs that are not
-# ours. From each file the stacks are added up anew, and have to be those that
+# ours. From each file the stacks are added up again, and have to be those that
 # ptprof --folded prints.
 
 . "$(dirname "$0")/check/lib.sh"
@@ -281,7 +281,7 @@ else fail_with "gaps, with --on-cpu" "$tmp/why"; fi
 
 # ---- waits ----
 
-# The same, without what is no wait. One interrupt is in two halves.
+# The same, without what is not a wait. One interrupt is in two halves.
 prof --waits --min 0 "$tmp/g.data" | grep values | sort >"$tmp/got"
 sort >"$tmp/want" <<'END'
     400ns          1    400ns    400ns  [off cpu] < [code], values 41

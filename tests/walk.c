@@ -191,7 +191,7 @@ TEST(loops)
         CHECK(!ipti_loop_stuck(&loop));
         loop.total++;
     }
-    CHECK(ipti_loop_stuck(&loop)); /* but not for ever */
+    CHECK(ipti_loop_stuck(&loop)); /* but not forever */
     ipti_loop_end(&loop);
     ipti_loop_branch(&loop, 7, 0);
     ipti_loop_branch(&loop, 8, 1); /* what was before does not count */

@@ -33,7 +33,7 @@ static const char help[] =
     "cut off. The columns after the ip are those of --all, as far as known.\n"
     "\n"
     "--ranges counts offsets from the beginning of the file and is made for\n"
-    "the other tools. GNU parallel in place of xargs uses all processors.\n"
+    "the other tools. GNU parallel instead of xargs uses all processors.\n"
     "\n"
     "Example: ptseg --ranges --min-size 4096 trace.pt | xargs -n 1 ptdump\n";
 

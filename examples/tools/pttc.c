@@ -835,7 +835,7 @@ static int parse_tsx(pttc *t, char *args, ipt_packet *p)
     return args ? FAIL_TRAILING : 0;
 }
 
-/* A bad second argument is no failure: the packet is left out, as libipt's
+/* A bad second argument is not a failure: the packet is left out, as libipt's
  * pttc does. */
 static int parse_pip(pttc *t, char *args, ipt_packet *p)
 {

@@ -28,7 +28,7 @@ compile() {
     echo "$CC $CFLAGS $LIBXDC" >"$compiled.of"
 }
 
-# stale PROGRAM: it has to be compiled (anew).
+# stale PROGRAM: it has to be compiled (again).
 stale() {
     [ "$(cat "$1.of" 2>/dev/null)" != "$CC $CFLAGS $LIBXDC" ] ||
         [ ! -e "$1" ] || [ -n "$(find ipt.h ipt_impl.h $here \

@@ -1,7 +1,7 @@
 # bindings.mk: bindings to other languages, packages, and their tests. Part of
 # ../../Makefile.
 
-bindings:  ## What examples/bindings has of ipt.h, anew
+bindings:  ## What examples/bindings has of ipt.h, again
 	@PATH=/usr/bin:$$PATH CC="$(CC)" python3 examples/bindings/generate.py \
 	    examples/bindings
 

@@ -1,6 +1,6 @@
 /* consumer TRACE CODE BASE BITMAP: what every binding and every package has to
  * give: the number of instructions, a hash of their addresses, and a fuzzer's
- * bitmap, in a file. With a number in place of BITMAP it decodes so many times,
+ * bitmap, in a file. With a number instead of BITMAP it decodes so many times,
  * as the other languages' programs of this kind do. */
 #define IPT_IMPLEMENTATION
 #include <ipt.h>

@@ -9,7 +9,7 @@ SINCE=${SINCE:-7d841aa29c}
 cd "$root" || exit 2
 
 if [ ! -e .git ] || ! git cat-file -e "$SINCE^{commit}" 2>"$tmp/why"; then
-    skip "no commits here since $SINCE: this is no clone with its history"
+    skip "no commits here since $SINCE: this is not a clone with its history"
     report
     exit
 fi

@@ -43,7 +43,7 @@ for deb in ../*.deb; do dpkg-deb -x "$deb" "$tmp/got"; done
 quietly "make install" make WARN=-std=c99 BUILD=build DESTDIR="$tmp/want" \
     PREFIX=/usr install
 cat "$tmp/made" "$tmp/quietly" | grep -E '^  (CC|LD) ' >"$tmp/bad"
-expect_empty "compiled anew, though build/ has it" "$tmp/bad"
+expect_empty "compiled again, though build/ has it" "$tmp/bad"
 for f in got want; do
     (cd "$tmp/$f" && find usr -path usr/share/doc -prune -o -type f -print) |
         sed 's/\.gz$//' | LC_ALL=C sort >"$tmp/$f.list"

@@ -58,7 +58,7 @@ missing() {
     done
 }
 
-# speedscope, which reads what ptprof writes, is no Debian package. ptprof --html
+# speedscope, which reads what ptprof writes, is not a Debian package. ptprof --html
 # fills a page with it.
 speedscope=speedscope@1.25.0
 npm=build/npm

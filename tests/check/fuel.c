@@ -85,7 +85,7 @@ static const row rows[] = {
      0, 0},
     {"TIP, all code invalidated every nine", "2d0010 2d0030", "ffe0", 0, 9},
     {"no instruction", "2d0010", "06", 0, 0},
-    {"bytes that are no packet", "d5", "90", 0, 0},
+    {"bytes that are not a packet", "d5", "90", 0, 0},
 };
 
 static uint8_t trace_bytes[SIZE + 64];

@@ -11,7 +11,7 @@
 # if an input of the fast build costs more than an eighth of one of the other, or
 # if a way is drawn by less than 5 % of them; one test per harness that has ways.
 # SEED=text makes libFuzzer's choices repeatable: the same text, the same inputs.
-# Both add a line for each build and harness to the file HISTORY, which is no
+# Both add a line for each build and harness to the file HISTORY, which is not
 # part of the tree: date, commit, harness, build, executions, decodes, CPU ms.
 
 engine=$1 seconds=$2

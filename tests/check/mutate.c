@@ -26,7 +26,7 @@
  * make the same function. A row that finds nothing, or more than it says, is
  * stale: `mutate stale` names it. Lines of a list that begin with # or a blank
  * are comments, but for a blank and a [. Sections are those of ipt_impl.h;
- * directives but #define are no code. */
+ * directives but #define are not code. */
 #include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -115,7 +115,7 @@ static char *load(const char *name, size_t *size)
     return to;
 }
 
-/* The size of the comment, string or directive at p that is no code; 0: none.
+/* The size of the comment, string or directive at p that is not code; 0: none.
  * A #define counts up to the end of its name and parameters. */
 static size_t no_code(const char *p)
 {
@@ -269,7 +269,7 @@ static int is_between(size_t i)
 }
 
 /* The first token of the clause that i is in or that ends before it. The
- * condition of a statement is no part of it. */
+ * condition of a statement is not part of it. */
 static size_t clause(size_t i)
 {
     static const char *const words[] = {"if", "while", "for", "switch", NULL};
@@ -802,7 +802,7 @@ static void make_key(const mutant *m, char *key)
                  m->in->function, trimmed(was), trimmed(becomes)) >= KEY - 30)
         die("a key is too long");
     if (!read_row(&r, key))
-        die("a key is no row");
+        die("a key is not a row");
     count = find_row(&r);
     for (r.nth = 1; r.nth < count && (find_row(&r), r.first != m->from);)
         r.nth++;
@@ -891,10 +891,10 @@ static int stale(char **names, int count)
         const char *p = load(*names, &size);
         const char *line;
         while ((line = next_row(&p)) != NULL) {
-            const char *why = read_row(&r, line) ? lost(&r) : "is no row";
+            const char *why = read_row(&r, line) ? lost(&r) : "is not a row";
             for (i = 0; !why && *line == '[' && made[i] != made_of(&r);)
                 if (++i == mutant_count)
-                    why = "is no mutant";
+                    why = "is not a mutant";
             if (!why && made_of(&r) == hash_tokens(r.in->from, r.in->from,
                                                    r.in->to))
                 why = "changes nothing";
@@ -926,7 +926,7 @@ static void write_mutated(const mutant *m, size_t from, size_t to)
 static void write_row(const char *said)
 {
     row r;
-    const char *why = read_row(&r, said) ? lost(&r) : "is no row";
+    const char *why = read_row(&r, said) ? lost(&r) : "is not a row";
     size_t at, past;
 
     if (why) {

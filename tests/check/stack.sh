@@ -90,7 +90,7 @@ for opt in -O0 -Os -O2; do # -O0: for recursion that -O2 makes a loop of
                 listed[f, c[i]] = 1
                 return
             }
-        print "BAD indirect call that is no callback, line " p[2] ": " text
+        print "BAD indirect call that is not a callback, line " p[2] ": " text
     }' impl.ci >out
     grep '^BAD' out | sed 's/^BAD //' >bad
     expect_empty "stack at $opt" bad

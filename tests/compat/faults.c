@@ -458,7 +458,7 @@ TEST(unknown_packets)
             bytes[17] = 0x23;
             bytes[24] = 0x05; /* no packet begins with it */
             bytes[25] = kind;
-            if (kind == 0) { /* 2.0.5 stays there for ever */
+            if (kind == 0) { /* 2.0.5 stays there forever */
                 (void) packets(&ours, bytes, size);
                 (void) queries(&ours, bytes, size);
                 continue;

@@ -51,7 +51,7 @@ typedef struct subject {
     uint64_t called_at;     /* the offset of the last one */
     unsigned depth;
     uint64_t returned; /* what the last return used, UINT64_MAX: no call that
-                        * is known; 0: the last is no return */
+                        * is known; 0: the last is not a return */
     int left; /* tracing was disabled, so that a call may have returned */
     uint8_t ratio[256]; /* 1: a CBR says that */
 } subject;

@@ -228,7 +228,7 @@ TEST(executions)
 }
 /* ---- pages that are not there ---- */
 
-/* As kAFL does it: what is missing is provided, and all begins anew. */
+/* As kAFL does it: what is missing is provided, and all begins again. */
 TEST(page_faults)
 {
     static book b;
@@ -434,7 +434,7 @@ TEST(results)
              decoder_error);
     CHECK_EQ(SMALL("\x74\x00\xc3", "\x06\x4d\0"), decoder_success); /* cut */
     CHECK_EQ(SMALL("\xeb\xfe", "\x06" PGD0), decoder_success); /* jmp $ */
-    /* TSC, MTC, CYC, CBR and a long TNT packet are no error */
+    /* TSC, MTC, CYC, CBR and a long TNT packet are not errors */
     CHECK_EQ(SMALL("\x74\xfe", "\x19\1\2\3\4\5\6\7\x59\x07\x13\x02\x03\x11\0"
                    "\x02\xa3\xff\xff\xff\xff\xff\x01" PGD0), decoder_success);
 

@@ -268,7 +268,7 @@ static void write_elf(const char *folder, const char *name, unsigned type,
         fail("cannot write a file");
 }
 
-/* FOLDER/guest, with image.map; the host has NOPs in place of that. */
+/* FOLDER/guest, with image.map; the host has NOPs instead of that. */
 static void write_guest(const char *folder)
 {
     char path[4096];

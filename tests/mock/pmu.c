@@ -12,7 +12,7 @@
  * with an aux_sample_size.
  *
  *     PMU_TRACE=DIR    plays DIR/CPU.pt, or DIR/thread.pt for an event of a
- *                      thread. None is no trace
+ *                      thread. None: no trace
  *     PMU_TYPE=N       the type of PT, as in /sys
  *     PMU_AFTER=FILE   nothing is played before a thread maps the code of a
  *                      file whose name ends with this

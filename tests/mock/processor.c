@@ -12,7 +12,7 @@
  *     stop=FIRST,SIZE    ... ends there, late=N instructions late
  *     kernel=1           the kernel alone
  *     fup=0              PTWs never have a FUP
- *     cbr=N              what CBR says, in place of 32, which it is
+ *     cbr=N              what CBR says, instead of 32, which it is
  *
  * It is not made by what the tools have for that (record/machine.h): only the
  * writer of packets is the same. */

@@ -160,12 +160,12 @@ at=$("$build/ptdump" --raw "machine/$key/thread.pt" | awk '
     $3 ~ /^tnt.8/ && length($4) > 2 {at[n++] = $1}
     END {print at[int(n / 2)]}')
 flip "machine/$key/thread.pt" "$((0x$at))"
-fails thread 'instruction [0-9]*: .* in place of .*; trace 0 from .*\[..\]'
+fails thread 'instruction [0-9]*: .* instead of .*; trace 0 from .*\[..\]'
 
 plant '300e001-filter-*'
 ./processor program run other 300e001 thread=1 &&
     cp other/thread.pt "machine/$key"
-fails filter 'instruction 0: 401000 in place of'
+fails filter 'instruction 0: 401000 instead of'
 
 cp machine/clock good
 awk '{print $1, $2, $3, $4 + int(($4 - $2) / 4)}' good >machine/clock
@@ -174,11 +174,11 @@ fails clock 'the clock says .* ns, the trace'
 
 plant 300e801
 echo 4000 200 >"machine/$key/lose"
-fails noretcomp 'in place of .*lost: AUX buffer full'
+fails noretcomp 'instead of .*lost: AUX buffer full'
 plant 300e801 # the kernel does not say so
 { head -c 4000 good/thread.pt && tail -c +4201 good/thread.pt; } \
     >"machine/$key/thread.pt"
-fails noretcomp 'in place of'
+fails noretcomp 'instead of'
 
 plant '300e001-stop-*'
 trace "$key" late=200

@@ -308,7 +308,7 @@ static void turn_feature(unsigned bit, size_t at, size_t end)
     }
 }
 
-/* The table of features is made anew, with less in it. */
+/* The table of features is made again, with less in it. */
 static uint64_t turn_features(uint64_t bits, size_t table)
 {
     uint64_t kept = 0;

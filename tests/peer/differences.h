@@ -102,9 +102,9 @@
     X(NEW_CPU, "new-cpu", "processors that came after 2.0.5")                \
     X(SKL014, "skl014-cpus", "2.0.5 thinks that Alder Lake and Sapphire "    \
                              "Rapids have SKL014")                           \
-    X(LOOP, "loop", "libipt walks round code without trace for ever")        \
+    X(LOOP, "loop", "libipt walks round code without trace forever")        \
     X(BACKWARD, "backward", "libipt's search backward can find the same "    \
-                            "PSB for ever")                                  \
+                            "PSB forever")                                  \
     X(CYC_10, "cyc-10", "2.0.5 takes CYCs of 9 bytes at most")               \
     X(TNT_EMPTY, "tnt-empty", "libipt stops at a long TNT with only a stop " \
                               "bit, which says nothing")                     \

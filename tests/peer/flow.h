@@ -831,7 +831,7 @@ static int flow_undefined(const flow *f)
            && is_undefined(bytes, f->ours.walk_.mode.now);
 }
 
-/* Ours says that flow goes round for ever; does theirs? */
+/* Ours says that flow goes round forever; does theirs? */
 static int flow_loops(flow *f)
 {
     const uint64_t at = flow_offset(f);

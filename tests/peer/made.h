@@ -860,7 +860,7 @@ static const struct directed {
                       PIP(0x5000, 0), TNT(1, 1)}, NULL},
 };
 
-/* Twelve pairs, and a ninth pair that is no broken PSB. */
+/* Twelve pairs, and a ninth pair that is not a broken PSB. */
 TEST(long_psb)
 {
     static run r;

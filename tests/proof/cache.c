@@ -119,8 +119,8 @@ uint32_t given_ipti_cache_find(const ipt_cache *c, uint16_t key, uint64_t ip)
     return i;
 }
 
-/* A run is put in a cache: into a line that is free, or in place of another
- * one that is no name. Whatever else was there still is. */
+/* A run is put in a cache: into a line that is free, or instead of another
+ * one that is not a name. Whatever else was there still is. */
 void prove_cache_put(void) /* unwind 9, given ipti_cache_first
     ipti_cache_lose */
 {

@@ -14,7 +14,7 @@ static void proof_copy(void *to, const void *from, size_t size);
                                 : proof_copy(to, from, size))
 #include "proof.h"
 
-/* memset and memcpy where the size is no constant, as the encoder calls them:
+/* memset and memcpy where the size is not a constant, as the encoder calls them:
  * CBMC's are for any size. */
 static void proof_set(void *to, int value, size_t size)
 {

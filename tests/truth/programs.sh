@@ -34,7 +34,7 @@ for i = 1, 2000 do
 end
 print(#table.concat(words, " "), pcall(error, {}))
 END
-lua jit <<'END' # code that is compiled, thrown away and compiled anew
+lua jit <<'END' # code that is compiled, thrown away and compiled again
 local function work(n)
     local f = loadstring("local s = 0; for i = 1, 300 do s = s + i % " .. n
         .. " if s > " .. 50 * n .. " then s = s - " .. n .. " end end return s")

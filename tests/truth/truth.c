@@ -1052,7 +1052,7 @@ static void begin_trace(const model *m, uint64_t seed)
     out.sync_count = 0;
     out.lost_count = out.loss_count = out.edge_count = 0;
     out.ran = out.crossings = 0;
-    out.psb = 0; /* the first one is no place to begin in the middle */
+    out.psb = 0; /* the first one is not a place to begin in the middle */
     out.cr3 = IPT_ASID_UNKNOWN;
     out.nr = out.on = out.stopped = out.speculative = 0;
     out.strayed = out.walked_out = 0;

@@ -145,7 +145,7 @@ struct pt_image {
 };
 
 /* Code that was read and classified. One decoder uses it at a time; it is the
- * image's, too, so that the next decoder need not begin anew. */
+ * image's, too, so that the next decoder need not begin again. */
 typedef struct shim_cache {
     ipt_cache cache;
     uint64_t version; /* of the image that it is right for */

@@ -41,7 +41,7 @@ struct libxdc_s {
     ipt_cache_line code_lines[CODE_LINES]; /* each is one of the processor's */
     void *tables;   /* lines of the memo, and marks */
     unsigned level; /* of their size */
-    uint8_t *wide;  /* counters where the size is no power of two */
+    uint8_t *wide;  /* counters where the size is not a power of two */
 
     void *(*fetch)(void *, uint64_t, bool *);
     void *fetch_opaque;
@@ -292,7 +292,7 @@ static void tell_ips(const libxdc_t *self)
     (void) mode;
 }
 
-/* libxdc masks with the size less 1, also where that is no power of two. */
+/* libxdc masks with the size less 1, also where that is not a power of two. */
 static void fold(libxdc_t *self)
 {
     const size_t mask = self->size - 1;

@@ -53,7 +53,7 @@ typedef void (*libxdc_ip_f)(void *opaque, uint64_t ip);
 
 /* No callback may decode with, or free, the decoder that calls it. */
 
-/* A decoder, or NULL: no memory; no fetch or bitmap; a size that is no power of
+/* A decoder, or NULL: no memory; no fetch or bitmap; a size that is not a power of
  * two, or more than 2^31. The bitmap is cleared.
  *
  * filter  ranges [min, max) of branches whose edges count; one with max <= min

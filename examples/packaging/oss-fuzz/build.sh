@@ -1,7 +1,7 @@
 #!/bin/bash -eu
 # Builds each harness of fuzz/ with its corpus. OSS-Fuzz calls it in the source
 # with CC, CFLAGS, LIB_FUZZING_ENGINE and OUT; FUZZERS="pkt evt": only these.
-# The one of symbols is left out: libelf, which it needs, is no part of what runs
+# The one of symbols is left out: libelf, which it needs, is not part of what runs
 # there.
 
 $CC $CFLAGS -std=c99 -I. -c examples/tools/common/flow/ipt.c -o "$OUT/ipt.o"

@@ -24,7 +24,7 @@ typedef struct scale_trace {
     /* Of the last run: what a decoder has to find. */
     uint64_t insns;
     uint8_t truth[BENCH_MAP];
-    uint64_t touched; /* runs of code, in each address space anew */
+    uint64_t touched; /* runs of code, in each address space again */
     uint64_t kernel;  /* where it begins; 0: there is none */
 } scale_trace;
 
@@ -64,7 +64,7 @@ typedef struct scale_side {
     void *(*open)(const scale_trace *t, scale_layer layer,
                   const scale_how *how);
     void (*close)(void *state);
-    /* Forget all and learn anew. */
+    /* Forget all and learn again. */
     void (*learn)(void *state);
     /* Decode the last run. Returns items; bytes, of SCALE_COVERAGE. */
     uint64_t (*pass)(void *state);

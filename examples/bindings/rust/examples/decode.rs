@@ -1,6 +1,6 @@
 //! decode TRACE CODE BASE BITMAP: print how many instructions ran, and a hash
 //! of their addresses, and write the bitmap of a fuzzer into a file. With a
-//! number in place of BITMAP: decode so many times, to see how long that takes.
+//! number instead of BITMAP: decode so many times, to see how long that takes.
 use ipt::{copy_code, Asid, CacheLine, Config, Coverage, Instructions, MemoLine, Trace};
 use std::{env, error::Error, fs};
 

@@ -210,7 +210,7 @@ impl<'m, F> Config<'m, F> {
         self.raw.cr3_mask = mask;
         self
     }
-    /// Classify code with Zydis in place of the built-in classifier.
+    /// Classify code with Zydis instead of the built-in classifier.
     #[cfg(feature = "zydis")]
     pub fn zydis(mut self) -> Self {
         extern "C" {

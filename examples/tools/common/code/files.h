@@ -62,12 +62,12 @@ void files_free(files *disk);
 int files_open(const char *name, uint64_t *size);
 
 /* Bytes [from, to) of a regular file, allocated; `to` past its end is cut.
- * *size is 0 and the result not NULL if there are none. NULL: it is no regular
+ * *size is 0 and the result not NULL if there are none. NULL: it is not a regular
  * file or cannot be read, or (*size is 1) there is no memory. */
 uint8_t *files_load(const char *name, uint64_t from, uint64_t to,
                     size_t *size);
 
-/* The file of that name, kept until files_free; NULL if it is no regular file
+/* The file of that name, kept until files_free; NULL if it is not a regular file
  * or there is no memory. */
 files_file *files_get(files *disk, const char *name);
 

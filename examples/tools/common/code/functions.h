@@ -83,7 +83,7 @@ void functions_free(functions *f);
  * have to be there until functions_free, `object` only now. */
 uint32_t functions_add(functions *f, const functions_about *about);
 
-/* The number of a text that is no function's, such as a thread's. Functions of
+/* The number of a text that is not a function's, such as a thread's. Functions of
  * the same text have another one. */
 uint32_t functions_label(functions *f, const char *text);
 

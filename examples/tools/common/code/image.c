@@ -68,7 +68,7 @@ static void move_gap(image_space *space, size_t to)
     space->gap = to;
 }
 
-/* Put n ranges in place of the ranges [low, high). */
+/* Put n ranges instead of the ranges [low, high). */
 static int put_ranges(image_space *space, size_t low, size_t high,
                   const image_range *fresh, size_t n)
 {

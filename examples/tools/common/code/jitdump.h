@@ -37,7 +37,7 @@ typedef struct jitdump_record {
                         with a zero before the code */
 } jitdump_record;
 
-/* 0, or -1: it is no jitdump file for x86. */
+/* 0, or -1: it is not a jitdump file for x86. */
 int jitdump_open(jitdump *dump, const files_file *file);
 
 /* The next record: 1; 0: there are no more; -1: the rest is damaged. */

@@ -29,7 +29,7 @@ static int spoil(reader *r, const char *why)
     return 0;
 }
 
-/* The next byte that is no blank; 0 at the end. */
+/* The next byte that is not a blank; 0 at the end. */
 static char peek(const reader *r)
 {
     json *const j = r->j;
@@ -77,7 +77,7 @@ static size_t take_character(reader *r, char *to)
     } else if (c >= 0xd800 && c < 0xe000) {
         c = 0;
     }
-    if (c == 0) spoil(r, "\\u is no character");
+    if (c == 0) spoil(r, "\\u is not a character");
     return c ? put_utf8(to, c) : 0;
 }
 

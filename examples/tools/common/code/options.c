@@ -127,7 +127,7 @@ static int is_like(const char *other, const char *name, size_t length)
             && tool_distance(other, name) <= (length > 3 ? 2u : 1u));
 }
 
-/* A word that is no option: those that it is like. */
+/* A word that is not an option: those that it is like. */
 static void explain(const tool_args *args, const table *t, const char *word)
 {
     char name[32];

@@ -39,7 +39,7 @@ typedef int options_follow(tool_args *args, const char *option,
 
 /* Follow all options, --help and --version, too. Returns -1, and args->next is
  * what else there is; or the exit status. `help` is texts, up to a NULL; the
- * first one has a %s for the program. in_order: the first word that is no option
+ * first one has a %s for the program. in_order: the first word that is not an option
  * ends them, as it is a command with options of its own. */
 int options_parse(tool_args *args, const char *const *help, int in_order,
                   options_follow *follow, void *context);

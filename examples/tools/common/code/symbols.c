@@ -828,7 +828,7 @@ static void mark_reused(symbols_table *t)
             (size_t) (list[i].name - (const char *) t->memory) - 1;
         if (!list[i].source) continue;
         list[i].source = 0;
-        t->memory[at] = '~'; /* in place of a space */
+        t->memory[at] = '~'; /* instead of a space */
         list[i].name--;
     }
 }

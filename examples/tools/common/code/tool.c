@@ -457,7 +457,7 @@ tool_kind tool_kind_of(const uint8_t *bytes, size_t size, const char **what)
     return TOOL_TRACE;
 }
 
-/* A whole file that is no trace, but something that is known. */
+/* A whole file that is not trace, but something that is known. */
 static int check_kind(const tool_args *args, const tool_range *range,
                       tool_file *file)
 {

@@ -18,7 +18,7 @@ enum {
     BREAK = 4096, /* a thread goes on elsewhere though others stopped there */
     EMPTY = 1,    /* a run had no user code: only of explanations that are as
                      good, that with the fewest of these is best; */
-    RESTART = 1,  /* ... so, too, if a system call began anew */
+    RESTART = 1,  /* ... so, too, if a system call began again */
     KEEP = 3      /* with so many BREAKs more than others explanations are kept,
                      if there are none without, as others may become as dear */
 };
@@ -66,7 +66,7 @@ struct align {
     uint16_t *said; /* the place that a run had last, for align_run.ends */
     size_t said_max;
     uint16_t here;      /* the place where the stretch begins, if known; */
-    uint16_t anew;      /* ... and that after the system call there */
+    uint16_t again;      /* ... and that after the system call there */
     uint8_t odd;        /* nobody stopped there, as far as is known */
     size_t base;    /* number of the first run; */
     size_t runs;    /* ... how many there are */
@@ -236,8 +236,8 @@ static void enter_run(uint16_t *stop, const align_run *run)
 static void look_at(align *a, const align_stretch *s)
 {
     a->here = find_address(a, s->ip);
-    a->anew = find_address(a, s->ip + 2);
-    a->odd = a->here == NONE && a->anew == NONE && !s->news;
+    a->again = find_address(a, s->ip + 2);
+    a->odd = a->here == NONE && a->again == NONE && !s->news;
 }
 
 /* What it costs that a thread that stopped there goes on with the stretch. */
@@ -247,11 +247,11 @@ static uint32_t going_on(const align *a, const align_stretch *s,
     const place_set *const in = &a->sets[stop >= SETS ? stop - SETS : 0];
     if (stop < SETS)
         return stop == a->here || a->odd ? 0
-             : stop == a->anew           ? RESTART : BREAK;
+             : stop == a->again           ? RESTART : BREAK;
     if (in->anywhere || a->odd || has_place(in, a->here)
         || (in->fresh && s->news >> thread & 1))
         return 0;
-    return has_place(in, a->anew) ? RESTART : BREAK;
+    return has_place(in, a->again) ? RESTART : BREAK;
 }
 
 /* What other processors say about the end of a run with stretch k. */
@@ -322,7 +322,7 @@ static int follow(align *a, const align_stretch *all, size_t k,
     return 1;
 }
 
-/* States that cost too much go; the others are numbered anew, and those that
+/* States that cost too much go; the others are numbered again, and those that
  * are alike become one. */
 static void compact(align *a, size_t first)
 {

@@ -4,7 +4,7 @@
  * time from one switch of a processor to the next, so it is that of a thread.
  * Stretches and runs are both in the order of time; by time alone a stretch can
  * be in one of several runs. A thread goes on where it stopped, or where its
- * system call begins anew, or anywhere once a signal handler ends. A run may
+ * system call begins again, or anywhere once a signal handler ends. A run may
  * have no user code. A new thread begins where the one that made it goes on.
  * All explanations of this kind are found together, over where each thread may
  * have stopped so far; what these do not agree in is not sure.

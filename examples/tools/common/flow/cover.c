@@ -62,7 +62,7 @@ static int is_branch(const cover *c, uint8_t kind)
     return kind == IPT_INSN_JCC || (c->indirect && kinds >> kind & 1);
 }
 
-/* Flow goes on there. An INTO and an RSM that are no branches have no edge. */
+/* Flow goes on there. An INTO and an RSM that are not branches have no edge. */
 static void arrive(cover *c, task *t, uint64_t to)
 {
     const int none = t->next == to

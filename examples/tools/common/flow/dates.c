@@ -59,7 +59,7 @@ static void read_cbr(dates *d, uint8_t ratio)
     c->from = 0;
 }
 
-/* Times are modulo 2^64, which is where TSC packets, of 56 bits, begin anew. */
+/* Times are modulo 2^64, which is where TSC packets, of 56 bits, begin again. */
 static int is_after(uint64_t a, uint64_t b)
 {
     return a - b - 1 < UINT64_MAX / 2;
@@ -138,7 +138,7 @@ static void keep(dates *d, uint64_t offset, uint64_t tsc)
     to->cycles = d->cycles;
 }
 
-/* A packet that is no CYC may have its own date, or that of the CYC before it,
+/* A packet that is not a CYC may have its own date, or that of the CYC before it,
  * or of packets before it. */
 static void give_date(dates *d, uint64_t offset, int exact)
 {

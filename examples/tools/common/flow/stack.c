@@ -139,7 +139,7 @@ static size_t find_function(const stack_frames_ *f,
 /* ---- more than one stack ---- */
 
 /* Copy frames [from, ...) of the current stack to the end of the parked ones,
- * in place of the oldest where there is no more room, and leave them. */
+ * instead of the oldest where there is no more room, and leave them. */
 static void park(stack *s, size_t from)
 {
     const size_t count = s->frames.count - from;

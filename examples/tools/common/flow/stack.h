@@ -102,7 +102,7 @@ typedef struct stack_frames_ {
 } stack_frames_;
 
 #define STACK_PARKED 256u       /* stacks of coroutines; the oldest goes */
-#define STACK_DEEP (1u << 20)   /* frames; a deeper stack begins anew */
+#define STACK_DEEP (1u << 20)   /* frames; a deeper stack begins again */
 
 struct stack {
     const stack_config *config;

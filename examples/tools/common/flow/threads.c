@@ -1242,7 +1242,7 @@ static int was_made(const threads_queue_ *q, const threads_thread_ *thread,
 }
 
 /* How likely is it that a thread goes on at an address? 3: there it stopped;
- * 2: a system call begins anew, a signal handler returns, a new thread begins;
+ * 2: a system call begins again, a signal handler returns, a new thread begins;
  * 1: there is code, or may be; 0: there is none. */
 static int how_likely(threads_queue_ *q, const threads_thread_ *thread,
                       uint64_t ip)

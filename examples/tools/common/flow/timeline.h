@@ -12,7 +12,7 @@
  * Memory does not grow with the number of calls, except for names and threads.
  * How many calls of a thread were left out is a value beside it; in speedscope's
  * files it stands in the thread's name.
- * Names may be hostile: what is no UTF-8 is replaced, and what is control
+ * Names may be hostile: what is not UTF-8 is replaced, and what is control
  * characters becomes a space.
  *
  * SPDX-License-Identifier: MIT */

@@ -21,15 +21,15 @@
 #include "simplept.h"
 
 #define BARE_HELP                                                             \
-    "  --pt <file>               a trace in place of a perf.data, of the code\n"\
+    "  --pt <file>               a trace instead of a perf.data, of the code\n"\
     "                            that these add, as often as you like:\n"      \
     "  --elf <file>[:<base>]     ... an ELF file.\n"                           \
     "  --raw <file>[:<from>[-<to>]]:<base>\n"                                  \
     "                            ... a flat file; --map gives code, too.\n"   \
-    "  --simple-pt <folder>      what simple-pt wrote, in place of a perf.data:\n"\
+    "  --simple-pt <folder>      what simple-pt wrote, instead of a perf.data:\n"\
     "                            its rings and *.sideband, which names the\n" \
     "                            processor and the code. See --symfs.\n"      \
-    "  --lldb <file>             a bundle of LLDB, in place of a perf.data: its\n"\
+    "  --lldb <file>             a bundle of LLDB, instead of a perf.data: its\n"\
     "                            trace.json. See --symfs.\n"                  \
     "  --cpu-model <f>/<m>[/<s>]\n"                                            \
     "                            the processor of --pt: its errata.\n"         \

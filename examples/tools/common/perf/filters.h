@@ -29,7 +29,7 @@ typedef struct filters {
 
 typedef enum filters_status {
     FILTERS_OK,
-    FILTERS_UNKNOWN,  /* these are no filters that PT has */
+    FILTERS_UNKNOWN,  /* these are not filters that PT has */
     FILTERS_NO_MEMORY
 } filters_status;
 

@@ -285,7 +285,7 @@ int lldb_read(const tool_args *args, lldb *l, const char *name)
     }
     type = json_text(json_member(&l->text, l->text.values, "type"));
     if (!type || strcmp(type, "intel-pt") != 0)
-        return complain(args, name, "it is no bundle of LLDB: its \"type\" is not "
+        return complain(args, name, "it is not a bundle of LLDB: its \"type\" is not "
                                     "\"intel-pt\"");
     if (!take_all(l, name)) return out_of_memory(args);
     if (l->bad)

@@ -466,7 +466,7 @@ typedef struct perfdata_config {
      * bytes beyond `size` below. 0, or another value if that failed. */
     int (*read)(uint8_t *buffer, size_t size, uint64_t offset, void *context);
     /* Decompress (zstd) from in to out. All calls together are one stream; in
-     * NULL begins it anew. *in_size and *out_size come as what there is and
+     * NULL begins it again. *in_size and *out_size come as what there is and
      * room for, and go as what was used and made. It is called until it makes
      * nothing, with *in_size 0 if nothing is left. 0, or another value for
      * damaged bytes. NULL: compressed files are refused. */

@@ -302,7 +302,7 @@ static const char *open_parts(perffile *f)
     return "more files than perf record has threads";
 }
 
-/* What it is, if it is no perf.data; NULL: that is not known. */
+/* What it is, if it is not perf.data; NULL: that is not known. */
 static const char *other_kind(const perffile *f)
 {
     static uint8_t bytes[1 << 16];

@@ -61,7 +61,7 @@ typedef struct perfwrite_map {
     uint32_t prot;  /* PROT_ */
     uint32_t flags; /* MAP_ */
     uint8_t build_id[20];
-    uint8_t build_id_size; /* not 0: it stands in place of device and inode */
+    uint8_t build_id_size; /* not 0: it stands instead of device and inode */
     const char *name;
 } perfwrite_map;
 

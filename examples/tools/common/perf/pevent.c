@@ -377,7 +377,7 @@ static void drop(pevent *p, pevent_context *context)
     free(context);
 }
 
-/* Give a pid a new context, without code, in place of the one it may have;
+/* Give a pid a new context, without code, instead of the one it may have;
  * NULL without memory. */
 static pevent_context *new_context(pevent *p, uint32_t pid)
 {

@@ -21,7 +21,7 @@ uint32_t prof_add_name(ptprof *p, const char *text)
     return name;
 }
 
-/* What is no function: a thread, say. */
+/* What is not a function: a thread, say. */
 static uint32_t add_label(ptprof *p, const char *text)
 {
     const uint32_t function = functions_label(&p->session.functions, text);

@@ -295,7 +295,7 @@ static process_page *find_page(process *p, pid_t tid, uint64_t base)
         if (!page->stale && has_changed(page, bytes))
             p->config->fail(
                 "the code at %" PRIx64 " changed after it was executed: it was "
-                "mapped anew or the program writes code; this cannot be "
+                "mapped again or the program writes code; this cannot be "
                 "recorded",
                 base);
         memcpy(page->bytes, bytes, PAGE);

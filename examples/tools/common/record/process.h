@@ -57,7 +57,7 @@ typedef struct process_config {
     void (*mapped)(process *p, const process_region *region);
 
     /* Code that no file has is about to run: a page that was read, or was read
-     * again as there is more in it or it was mapped anew. NULL: ignored. */
+     * again as there is more in it or it was mapped again. NULL: ignored. */
     void (*unfiled)(process *p, process_page *page);
 } process_config;
 

@@ -204,7 +204,7 @@ static void differ(check *c, size_t thread, const specimen_list *want, size_t i,
         snprintf(got, sizeof(got), "%" PRIx64, f->ips.ips[k]);
     if (f->at.count)
         place = f->at.ips[k < f->at.count ? k : f->at.count - 1];
-    wrong(c, "thread %zu, instruction %zu: %s in place of %s%s%s", thread, i,
+    wrong(c, "thread %zu, instruction %zu: %s instead of %s%s%s", thread, i,
           got, wanted, c->loss[0] ? "; " : "", c->loss);
     add_bytes(c, place);
 }

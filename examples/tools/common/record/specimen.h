@@ -7,7 +7,7 @@
  *
  * It calls functions directly and not, in a row that does not repeat, more
  * than 64 deep, and by jumps; has REP, system calls, threads and, with the
- * argument 1 in place of 0, PTWRITE. Which way it goes depends on that alone.
+ * argument 1 instead of 0, PTWRITE. Which way it goes depends on that alone.
  * It writes what it counted to descriptor 3.
  *
  * SPDX-License-Identifier: MIT */

@@ -1,4 +1,4 @@
-/* libxdc.c: our own in place of libxdc, with a fault. The environment's STANDIN
+/* libxdc.c: our own instead of libxdc, with a fault. The environment's STANDIN
  * says which: a counter is wrong; a result is; it is slow; it is faster than
  * any decoder, as it decodes a trace only once; it ends the process. */
 #define libxdc_decode ours_decode
