@@ -1293,8 +1293,8 @@ static inline uint64_t sent_from(void)
 {
     const sim_insn *x = cpu.at;
 
-    return x->ip + (cpu.errata & IPT_ERRATUM_NLIP && needs_tip(x->kind)
-                        ? x->size : 0);
+    return cpu.errata & IPT_ERRATUM_NLIP && needs_tip(x->kind)
+               ? wrap(x->mode, x->ip + x->size) : x->ip;
 }
 
 static inline void interrupt(void)
