@@ -101,9 +101,10 @@ case files in
             grep -q 'not there: .*gone.*; .*--symfs' err && pass ||
             fail_with "not there: $option" err
     done
-    # --kallsyms, and what [vdso] was: without them names and code are missing.
-    for option in --kallsyms --vdso; do
-        "$build/ptflow" --fields ip --pt user.pt $option gone \
+    # Without them names and code are missing.
+    for option in --kallsyms --vdso --kcore --map --guest-map --guest-kallsyms \
+        --guest-modules; do
+        "$build/ptflow" --fields ip,sym --pt user.pt $option gone \
             --raw code:0-4:0x1000 >got 2>err
         [ $? -eq 0 ] && [ "$(wc -l <got)" -eq 3 ] &&
             grep -q 'not there: gone$' err && pass || fail_with "$option" err

@@ -41,6 +41,17 @@ int tool_unknown(const tool_args *args, const char *option)
     return args->wrong;
 }
 
+int tool_is_there(const tool_args *args, const char *name)
+{
+    const int is = access(name, F_OK) == 0;
+    if (!is) {
+        fprintf(stderr, "%s: not there: ", args->program);
+        tool_print(stderr, name);
+        fputc('\n', stderr);
+    }
+    return is;
+}
+
 const char *tool_argument(tool_args *args, const char *option)
 {
     const char *word = args->value ? args->value : *args->next;

@@ -53,6 +53,10 @@ int tool_unknown(const tool_args *args, const char *option);
  * none, it is empty or looks like an option. */
 const char *tool_argument(tool_args *args, const char *option);
 
+/* Is there a file of this name? Says it if there is not. For what only adds to
+ * what is known. */
+int tool_is_there(const tool_args *args, const char *name);
+
 /* Say that an option's argument is bad. Returns the exit status. */
 int tool_bad_argument(const tool_args *args, const char *option,
                       const char *value);

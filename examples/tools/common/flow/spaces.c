@@ -12,7 +12,6 @@
 #include "../code/kallsyms.h"
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* What a recording may make grow: mappings and JIT functions of all processes;
  * changes of kernel code, in bytes; pieces of JIT code, records that are read
@@ -853,7 +852,9 @@ static image *get_image(image **to)
 
 static int add_map(const tool_args *args, image **to, const char *folder)
 {
-    image *map = get_image(to);
+    image *map;
+    if (!tool_is_there(args, folder)) return -1;
+    map = get_image(to);
     return map && code_add_map(args, map, folder) == 0 ? -1 : 1;
 }
 
@@ -1040,7 +1041,7 @@ static int add_kcore(spaces *s)
     const files_file *file = NULL;
     const char *why = "not a file";
     char *path;
-    if (!name) return 0;
+    if (!name || (s->kcore && !tool_is_there(s->args, name))) return 0;
     path = tool_join(name, "kcore");
     if (path) file = files_get(&s->files.disk, path);
     free(path);
@@ -1098,19 +1099,10 @@ void spaces_open(spaces *s, const perfdata *file, const char *folder)
     if (!s->kcore && folder) s->own_kcore = tool_join(folder, "kcore_dir");
 }
 
-/* A file of an option that only adds to what is known. */
-static void say_not_there(const spaces *s, const char *name)
-{
-    if (!name || access(name, F_OK) == 0) return;
-    fprintf(stderr, "%s: not there: ", s->args->program);
-    tool_print(stderr, name);
-    fputc('\n', stderr);
-}
-
 int spaces_start(spaces *s)
 {
-    say_not_there(s, s->kallsyms);
-    say_not_there(s, s->files.vdso);
+    if (s->kallsyms) tool_is_there(s->args, s->kallsyms);
+    if (s->files.vdso) tool_is_there(s->args, s->files.vdso);
     binaries_sort(&s->files);
     for (size_t i = 0; i < s->place_count; i++)
         if (s->places[i].pid != UINT32_MAX) get_process(s, s->places[i].pid);

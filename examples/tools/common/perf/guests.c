@@ -76,8 +76,11 @@ static int add_modules(const tool_args *args, const char *name, char **text)
 int guests_start(guests *g, const tool_args *args)
 {
     char *text = NULL;
-    int status = g->kallsyms ? add_text(args, g->kallsyms, &text) : 0;
-    if (status == 0 && g->modules) status = add_modules(args, g->modules, &text);
+    int status = 0;
+    if (g->kallsyms && tool_is_there(args, g->kallsyms))
+        status = add_text(args, g->kallsyms, &text);
+    if (status == 0 && g->modules && tool_is_there(args, g->modules))
+        status = add_modules(args, g->modules, &text);
     if (status || !text)
         free(text);
     else
