@@ -109,6 +109,11 @@ case files in
         [ $? -eq 0 ] && [ "$(wc -l <got)" -eq 3 ] &&
             grep -q 'not there: gone$' err && pass || fail_with "$option" err
     done
+    mkdir half
+    echo "1000 4 gone 0" >half/image.map
+    "$build/ptflow" --pt user.pt --map half >got 2>err
+    [ $? -eq 1 ] && grep -q "'half': gone, which image.map lists" err && pass ||
+        fail_with "--map: a file of it" err
     mkdir -p there/at/home
     cp "$recording/program" there/at/home
     "$build/ptflow" --fields ip --pt "$recording/trace.pt" \

@@ -522,7 +522,10 @@ static const char *map_line(image *im, const ipt_asid *asid, const char *folder,
     if (!path) return no_memory;
     why = image_add_file(im, asid, path, from, from + length, base);
     free(path);
-    return why == bad_file ? "a file that image.map lists cannot be read" : why;
+    if (why != bad_file) return why;
+    snprintf(im->why, sizeof im->why, "%s, which image.map lists, cannot be read",
+             name);
+    return im->why;
 }
 
 const char *image_add_map(image *im, const ipt_asid *asid, const char *folder)

@@ -55,6 +55,7 @@ typedef struct image {
     size_t space_count;
     size_t hit_space; /* where the last byte was found */
     size_t hit_range;
+    char why[600]; /* a message of image_add_map that has a name in it */
 } image;
 
 static inline image_range *image_range_of(const image_space *space, size_t i)
