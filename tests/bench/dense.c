@@ -32,7 +32,7 @@ static const struct {
     {"PTW", 2, 1, {IPT_PKT_PTW}},
     {"PTW FUP", 2, 1, {IPT_PKT_PTW, IPT_PKT_FUP}},
     {"OVF FUP TNT", 2, 1, {IPT_PKT_OVF, IPT_PKT_FUP, TNT, TNT}},
-    {"MNT", 1.5, 1, {IPT_PKT_MNT}},
+    {"MNT", 2, 1, {IPT_PKT_MNT}},
     {"CFE FUP TIP", 0, 1, {IPT_PKT_CFE, IPT_PKT_FUP, IPT_PKT_TIP}},
     {"PEBS TNT", 0, 0, {IPT_PKT_BBP, IPT_PKT_BIP, IPT_PKT_BIP, IPT_PKT_BIP,
                         IPT_PKT_BIP, IPT_PKT_BIP, IPT_PKT_BIP, IPT_PKT_BEP,
