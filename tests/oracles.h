@@ -316,7 +316,8 @@ static inline unsigned sim_late(const fuzz_log *log, size_t insn)
         const uint8_t kind = log->item[i].kind;
         const unsigned flags =
             kind == IPT_EVT_ASYNC_BRANCH ? IPT_FLOW_INTERRUPTED
-            : kind == IPT_EVT_ASYNC_DISABLED ? IPT_FLOW_DISABLED
+            : kind == IPT_EVT_DISABLED || kind == IPT_EVT_ASYNC_DISABLED
+                ? IPT_FLOW_DISABLED
             : kind == IPT_EVT_TSX ? IPT_FLOW_ABORTED | IPT_FLOW_COMMITTED : 0;
         *(i - insn > 4 ? &late : &early) |= flags;
     }

@@ -1294,7 +1294,7 @@ static inline uint64_t sent_from(void)
     const sim_insn *x = cpu.at;
 
     return cpu.errata & IPT_ERRATUM_NLIP && needs_tip(x->kind)
-               ? wrap(x->mode, x->ip + x->size) : x->ip;
+               ? led_to(x, 0) : x->ip;
 }
 
 static inline void interrupt(void)

@@ -330,7 +330,7 @@ expect_empty "checks of two comparisons" bad
 # A name in /tmp is shared with all; the machine of tests/mock/linux has its own.
 (cd "$root" && grep -rnE --exclude-dir=build --exclude-dir=linux \
     '(^|[^A-Za-z0-9_$}/])/tmp/[A-Za-z$]' tests fuzz examples Makefile .ci) >bad
-expect_empty "names in /tmp in place of TMPDIR" bad
+expect_empty "names in /tmp instead of TMPDIR" bad
 
 # A macro that makes a whole function may have them, in that function.
 find "$root" -name build -prune -o -name '*.[ch]' -print | sort | xargs awk '
