@@ -222,7 +222,6 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_LIKELY(x) __builtin_expect(!!(x), 1)
 #define IPTI_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define IPTI_APART __attribute__((__noinline__)) /* keeps its caller short */
-#define IPTI_PART inline __attribute__((__always_inline__))
 /* Fetch the n-th object after p ahead. There need not be one. */
 #define IPTI_FETCH(p, n) \
     __builtin_prefetch((const void *) ((uintptr_t) (p) + (n) * sizeof(*(p))))
@@ -232,13 +231,23 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_UNLIKELY(x) (x)
 #ifdef _MSC_VER
 #define IPTI_APART __declspec(noinline)
-#define IPTI_PART __forceinline
 #else
 #define IPTI_APART
-#define IPTI_PART inline
 #endif
 #define IPTI_FETCH(p, n) ((void) (p))
 #define IPTI_FALL_THROUGH
+#endif
+
+/* Without optimization each copy of an inlined function has a part of the stack
+ * of its own. */
+#if (defined(__GNUC__) || defined(__clang__)) && !defined(__OPTIMIZE__)
+#define IPTI_PART inline
+#elif defined(__GNUC__)
+#define IPTI_PART inline __attribute__((__always_inline__))
+#elif defined(_MSC_VER)
+#define IPTI_PART __forceinline
+#else
+#define IPTI_PART inline
 #endif
 
 /* IPTI_PART: a call more would be too deep. IPTI_HOT: it would take too long,
