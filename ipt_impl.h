@@ -8966,6 +8966,7 @@ static int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
     int status = IPT_OK;
 
     span->count = span->flags = 0;
+    span->kind = span->last_size = 0; /* for compilers */
     if (!w->item.full || w->item.unsettled) /* else of before a _sync */
         status = ipti_walk_resume(w, at);
     if (status >= 0 && !w->item.full)
