@@ -1368,7 +1368,7 @@ IPT_API int ipt_cache_invalidate(ipt_cache *cache, const ipt_asid *asid,
  * ========================================================================== */
 
 /* Flags of blocks and instructions. Those for what comes just after are set by
- * the first four events there, and not by later ones. */
+ * the first four wanted events there, and not by later ones. */
 #define IPT_FLOW_SPECULATIVE 0x001 /* executed inside a transaction */
 #define IPT_FLOW_ENABLED 0x002     /* tracing was enabled just before it */
 #define IPT_FLOW_RESUMED 0x004     /* ... where it had been disabled */

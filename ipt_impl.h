@@ -4377,7 +4377,8 @@ static IPTI_HOT int ipti_evt_short_ptw(ipt_evt_state_ *evt,
 }
 
 /* The functions below return as ipti_evt_short. */
-static IPTI_HOT int ipti_evt_short_tick(ipt_evt_state_ *evt, const uint8_t *p,
+static IPTI_HOT int ipti_evt_short_tick(ipt_evt_state_ *evt,
+                                        const ipt_where *at, const uint8_t *p,
                                         uint8_t type, uint32_t size)
 {
     ipt_packet packet; /* one that is in memory */
@@ -4385,6 +4386,7 @@ static IPTI_HOT int ipti_evt_short_tick(ipt_evt_state_ *evt, const uint8_t *p,
     if (!ipti_load(&packet, p, type, size))
         return -1;
     packet.type = type;
+    packet.offset = at->offset;
     ipti_evt_tick(evt, &packet);
     return 0;
 }
@@ -4428,10 +4430,10 @@ static IPTI_HOT int ipti_evt_short(ipt_evt_state_ *evt,
         given = ipti_evt_short_exec(evt, config, &packet);
         break;
     case IPT_PKT_TSC:
-        given = ipti_evt_short_tick(evt, p, IPT_PKT_TSC, IPTI_SIZE_TSC);
+        given = ipti_evt_short_tick(evt, at, p, IPT_PKT_TSC, IPTI_SIZE_TSC);
         break;
     case IPT_PKT_TMA:
-        given = ipti_evt_short_tick(evt, p, IPT_PKT_TMA, IPTI_SIZE_TMA);
+        given = ipti_evt_short_tick(evt, at, p, IPT_PKT_TMA, IPTI_SIZE_TMA);
         break;
     case IPT_PKT_TNT_64:
         if (ipti_load(&packet, p, IPT_PKT_TNT_64, IPTI_SIZE_TNT_64))

@@ -304,12 +304,14 @@ static inline int sim_same_insn(const fuzz_item *a, const fuzz_item *b)
            && a->kind == b->kind && a->mode == b->mode && a->size == b->size;
 }
 
-/* The flags that an instruction has for what comes after it are those of four
- * events: these are of later ones. */
-static inline unsigned sim_late(const fuzz_log *log, size_t insn)
+/* The flags that an instruction has for what comes after it are those of the
+ * first four events there that are wanted: these are of later ones. */
+static inline unsigned sim_late(const fuzz_log *log, size_t insn,
+                                uint64_t unwanted)
 {
     unsigned early = 0;
     unsigned late = 0;
+    unsigned before = 0;
     size_t i;
 
     for (i = insn + 1; i < log->count && log->item[i].what == FUZZ_EVENT; i++) {
@@ -319,12 +321,25 @@ static inline unsigned sim_late(const fuzz_log *log, size_t insn)
             : kind == IPT_EVT_DISABLED || kind == IPT_EVT_ASYNC_DISABLED
                 ? IPT_FLOW_DISABLED
             : kind == IPT_EVT_TSX ? IPT_FLOW_ABORTED | IPT_FLOW_COMMITTED : 0;
-        *(i - insn > 4 ? &late : &early) |= flags;
+        *(before >= 4 ? &late : &early) |= flags;
+        before += !(unwanted >> kind & 1);
     }
     return late & ~early;
 }
 
-/* Is what was decoded at i what was done? */
+/* Where fewer events are wanted there is room for later ones: an item of `log`
+ * gets the flags of these from what was decoded so. */
+static inline void sim_room(fuzz_item *item, const fuzz_log *log, size_t i,
+                            uint64_t unwanted, const fuzz_item *from)
+{
+    unsigned more = 0;
+
+    if (item->what == FUZZ_INSN || item->what == FUZZ_BLOCK)
+        more = sim_late(log, i, 0) & ~sim_late(log, i, unwanted);
+    item->flags = (uint16_t) ((item->flags & ~more) | (from->flags & more));
+}
+
+/* Is what was decoded what was done? */
 static inline int sim_same(const fuzz_log *log, size_t i,
                            const fuzz_item *truth)
 {
@@ -333,7 +348,7 @@ static inline int sim_same(const fuzz_log *log, size_t i,
 
     if (item->what == FUZZ_INSN)
         return sim_same_insn(item, truth)
-               && item->flags == (truth->flags & ~sim_late(log, i));
+               && item->flags == (truth->flags & ~sim_late(log, i, 0));
     return item->what == FUZZ_EVENT && truth->what == FUZZ_EVENT
            && item->kind == truth->kind && item->ip == truth->ip
            && (item->hash == truth->hash || truth->hash == 0)
@@ -613,12 +628,15 @@ static inline void sim_unwanted(fuzz_case *c, const fuzz_layer *layer,
         c->unwanted |= (uint64_t) 1 << draw(IPT_EVT_COUNT) & IPT_UNWANTED_;
     fuzz_reference(layer, c, log);
     for (; i < whole->count; i++) {
-        const fuzz_item *item = &whole->item[i];
-        if (item->what == FUZZ_EVENT && c->unwanted >> item->kind & 1) {
+        fuzz_item item = whole->item[i];
+        if (item.what == FUZZ_EVENT && c->unwanted >> item.kind & 1) {
             reached[REACH_UNWANTED]++;
             continue;
         }
-        if (k == log->count || memcmp(item, &log->item[k], sizeof(*item)))
+        if (k == log->count)
+            break;
+        sim_room(&item, whole, i, c->unwanted, &log->item[k]);
+        if (memcmp(&item, &log->item[k], sizeof(item)))
             break;
         k++;
     }
@@ -649,7 +667,10 @@ static inline void sim_no_time(fuzz_case *c, const fuzz_layer *layer,
         }
         if (item->what == FUZZ_INSN)
             item->end = 0;
-        if (k == log->count || memcmp(item, &log->item[k], sizeof(*item)))
+        if (k == log->count)
+            break;
+        sim_room(item, whole, i, (uint64_t) 1 << IPT_EVT_TICK, &log->item[k]);
+        if (memcmp(item, &log->item[k], sizeof(*item)))
             break;
         k++;
     }

@@ -112,7 +112,8 @@ if ! perf version >/dev/null 2>&1; then
     report
     exit
 fi
-(cd "$root" && ${CC:-cc} -O0 -w -I. -o "$tmp/bare" tests/mock/bare.c \
+# shellcheck disable=SC2046 # flags are lists
+(cd "$root" && $(head -n 1 "$build/flags") -w -I. -o "$tmp/bare" tests/mock/bare.c \
     "$build/common.a" $(tail -n 1 "$build/flags")) 2>err &&
     ${CC:-cc} -nostdlib -static -w -Wl,-e,0x1000,-Ttext=0x1000,-N -o elf.64 code64.s \
         2>err || fail_with "bare.c" err

@@ -64,6 +64,8 @@ TEST(between_packets_of_a_compound)
     try_seeds(2000000, test_full() ? 3000 : 1200);
     try_seeds(2855, 1); /* five events between a JCC and its abort's branch */
     try_seeds(27610, 1); /* NLIP: the next IP wraps at 4 GiB */
+    try_seeds(111384, 1); /* a TSC right after a CYC, in the short way */
+    try_seeds(65150, 1); /* five events, one of them a TICK */
     sim_between_on = 0;
     if (getenv("TEST_COUNT"))
         return;
