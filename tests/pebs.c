@@ -1,7 +1,9 @@
 /* pebs.c: PEBS records in words (common/flow/pebs.h). The names of items were typed
  * from the SDM. */
-#include "examples/tools/common/flow/pebs.c"
 #include "linked.h"
+#include "examples/tools/common/code/tool.c"
+#include "examples/tools/common/flow/pebs.c"
+#include "examples/tools/common/perf/perfdata.c"
 #include "test.h"
 
 static const char *no_events[64];
