@@ -29,5 +29,7 @@ int main(int argc, char **argv)
     }
     made = bare_write(&args, &b, NULL);
     if (!made || rename(made, argv[1]) != 0) return 2;
+    free(made);
+    bare_free(&b);
     return forget_times(argv[1]);
 }
