@@ -2680,7 +2680,7 @@ typedef struct ipt_out_ {
     uint8_t count;
     uint8_t waiting;    /* so many of them are to be pulled; those after them
                          * are kept for the instruction that caused them */
-    uint8_t ends_block; /* one that nobody wants ends the block in progress */
+    uint8_t ends_block; /* one that is not wanted ends the block */
 } ipt_out_;
 
 /* The instruction or the block in progress. */

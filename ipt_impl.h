@@ -4532,8 +4532,8 @@ static IPTI_APART int ipti_evt_queue(ipt_cursor_ *cur, ipt_evt_state_ *evt,
     return 1;
 }
 
-/* A packet for the queue, where `quick` holds. Returns 0 if it is none that
- * ipti_pkt_plain reads. */
+/* A packet for the queue, where `quick` holds. Returns 0 if ipti_pkt_plain does
+ * not read such packets. */
 static IPTI_APART int ipti_evt_whole(const ipt_cursor_ *cur,
                                      ipt_evt_state_ *evt, ipt_where *at,
                                      const uint8_t *p)
@@ -4844,7 +4844,7 @@ static IPTI_APART int ipti_evt_prompt(ipt_evt_decoder *decoder,
     return status;
 }
 
-/* One of the two. */
+/* ipti_evt_prompt where it may be asked, else ipti_evt_next. */
 static IPTI_APART int ipti_evt_either(ipt_evt_decoder *decoder,
                                       ipt_event *event)
 {
@@ -6236,7 +6236,7 @@ static int ipti_cache_renew(ipt_cache *cache, const ipt_config *config)
     const uint32_t n = ipti_power(cache->last_ + 1, IPTI_CLEAR); /* both are */
 
     if (cache->renew_ == 0)
-        cache->version_++; /* nobody uses a number, or a line, from now on */
+        cache->version_++; /* no number and no line is used from now on */
     ipti_cache_unsure(cache);
     cache->window_.size = 0;
     ipti_fuel_burn(config, n / IPTI_SWEEP);
@@ -7113,7 +7113,7 @@ static void ipti_next_bind(ipt_next_ *next)
 enum { IPTI_NEXT_TNT = 1, IPTI_NEXT_TIP = 2, IPTI_NEXT_EVENT = 4 };
 #define IPTI_NEXT_ALL (IPTI_NEXT_TNT | IPTI_NEXT_TIP | IPTI_NEXT_EVENT)
 
-/* Drop bits, target or event: they were used, or nobody wants them. */
+/* Drop bits, target or event: they were used, or are not wanted. */
 static IPTI_HOT void ipti_next_drop(ipt_next_ *next, unsigned what)
 {
     if (what & IPTI_NEXT_TNT)
@@ -7393,7 +7393,7 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
             && ipti_walk_wanted(w, at))
             ipti_walk_arrive(w, at, event->ip);
         if (w->flow.hidden && event->type == IPT_EVT_TSX)
-            ipti_apply_tsx(w, event); /* its marks are nobody's */
+            ipti_apply_tsx(w, event); /* its marks belong to no item */
         if (w->next.has_event && (!w->flow.hidden || !ipti_event_inside(event)))
             return IPT_OK;
         ipti_next_drop(&w->next, IPTI_NEXT_ALL);
@@ -7890,7 +7890,7 @@ static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
     ipti_loop_end(&w->loop);
 }
 
-/* The time of TNT bits or a TIP is used, or nobody wants it. */
+/* The time of TNT bits or a TIP is used, or is not wanted. */
 static inline void ipti_stamp_used(ipt_stamp_ *stamp)
 {
     stamp->fresh = 0;
@@ -8968,7 +8968,7 @@ static int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
     int status = IPT_OK;
 
     span->count = span->flags = 0;
-    span->kind = span->last_size = 0; /* for compilers */
+    span->kind = span->last_size = 0; /* lest compilers warn */
     if (!w->item.full || w->item.unsettled) /* else of before a _sync */
         status = ipti_walk_resume(w, at);
     if (status >= 0 && !w->item.full)

@@ -299,14 +299,15 @@ static void run_all(void)
     CHECK_EQ(threads_run(&t), 0);
 }
 
+static const struct {
+    uint32_t flags;
+    uint64_t bits;
+} clocks[] = {{IPT_GEN_TSC, 0x400},
+              {IPT_GEN_TSC | IPT_GEN_MTC, 0x600 | 3 << 14},
+              {IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC, 0x602 | 3 << 14}};
+
 TEST(threads_change_where_they_do)
 {
-    static const struct {
-        uint32_t flags;
-        uint64_t bits;
-    } clocks[] = {{IPT_GEN_TSC, 0x400},
-                  {IPT_GEN_TSC | IPT_GEN_MTC, 0x600 | 3 << 14},
-                  {IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC, 0x602 | 3 << 14}};
     /* Without MTC the first thread is one of those up to the second TSC. */
     static const size_t most[] = {2000, 0, 0};
     for (unsigned i = 0; i < 3; i++) {
@@ -453,12 +454,6 @@ static int run_slice(uint32_t flags, uint64_t bits, unsigned cut, size_t slice)
  * said is what decoding the whole says. */
 TEST(slices_are_the_whole)
 {
-    static const struct {
-        uint32_t flags;
-        uint64_t bits;
-    } clocks[] = {{IPT_GEN_TSC, 0x400},
-                  {IPT_GEN_TSC | IPT_GEN_MTC, 0x600 | 3 << 14},
-                  {IPT_GEN_TSC | IPT_GEN_MTC | IPT_GEN_CYC, 0x602 | 3 << 14}};
     size_t fit = 0;
     psb_period = 100;
     for (unsigned n = 0; n < 12; n++) {
