@@ -198,7 +198,7 @@ edit ipt.h 's/^\( \* *\)find = NULL;/\1;/'
 caught readme 'programs of ipt.h should give' manual
 edit README.md '/^```c/,/^```$/s/return/retrun/'
 caught readme 'differ' minimal
-edit README.md '$s/$/\n\n    make planted/'
+edit README.md 's/`make demo`/`make planted`/'
 caught readme 'planted' pages
 edit README.md 's/^cc -I. -o minimal/false &/'
 caught readme 'README.md, block 1' commands
