@@ -186,7 +186,7 @@ done
 # frames FILE NAME: a stack's functions and lines as ptprof or gdb prints them, of
 # the source files NAME*.c.
 frames() {
-    sed -n 's/^#[0-9]*  *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_0-9]*\) .*[ (/]\('"$2"'[a-z]*[.]c:[0-9]*\))\{0,1\}$/\2 \3/p' "$1"
+    sed -n 's/^#[0-9]*  *\(0x[0-9a-f]* in \)\{0,1\}\([A-Za-z_0-9]*\) .*[ (/]\('"$2"'[a-z]*[.]c:[0-9]*\))\{0,1\}\(, inlined\)\{0,1\}$/\2 \3/p' "$1"
 }
 
 # crash NAME OPTION...: record NAME.c; where it died, and its stack, are gdb's.
@@ -465,7 +465,7 @@ int first(const char *text);
 int main(void)
 {
     const int fd = open("empty", O_RDWR | O_CREAT | O_TRUNC, 0600);
-    return first(mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0));
+    return first(mmap(0, 4096, PROT_READ, MAP_SHARED, fd, 0)) != 7;
 }
 END
     cat >buslib.c <<'END'
@@ -476,6 +476,53 @@ int first(const char *text)
 END
     $CC -O0 -g -w -shared -fPIC -o libbus.so buslib.c || fail buslib.c
     crash bus -L. -lbus -Wl,-rpath,"$tmp"
+
+    # With optimization, in a program that the loader puts somewhere: functions are
+    # inlined, also into others that are.
+    cat >fast.c <<'END'
+#include <stdlib.h>
+struct item { const int *value; };
+static volatile int seen;
+static inline int value_of(const struct item *item)
+{
+    seen = item->value[seen & 1];
+    return *item->value;
+}
+static inline int difference(const struct item *a, const struct item *b)
+{
+    return value_of(a)
+        - value_of(b);
+}
+static int compare(const void *a, const void *b)
+{
+    return difference(a, b);
+}
+static inline void order(struct item *list, int n)
+{
+    if (n > 1)
+        qsort(list, n, sizeof *list, compare);
+}
+int main(int argc, char **argv)
+{
+    static const int numbers[] = {5, 3, 7, 1, 2, 8, 9, 4};
+    struct item list[8];
+    for (int i = 0; i < 8; i++)
+        list[i].value = i == 6 ? NULL : &numbers[i];
+    order(list, 8 * argc);
+    return *list[0].value;
+}
+END
+    $CC -O2 -g -w -shared -fPIC -o libbus.so buslib.c || fail buslib.c
+    crash bus -O2 -fPIE -pie -L. -lbus -Wl,-rpath,"$tmp"
+    crash jump -O2 -fPIE -pie
+    crash abrt -O2 -fPIE -pie
+    crash fast -O3 -static
+    crash fast -O2 -fPIE -pie
+    [ "$(wc -l <want)" -eq 5 ] && grep -q '(.*c:6), inlined$' first && pass ||
+        fail_with "fast: what is inlined" first
+    tool ptprof --quiet --at 999999 fast.data >at
+    frames at fast >stack
+    cmp -s stack want && pass || fail_with "--at: what is inlined" at
 
     # The kernel kills a process whose new program cannot be mapped.
     cat >fatal.c <<'END'
@@ -534,6 +581,6 @@ END
         grep -q "^#0   $name\$" got && pass ||
         fail_with "short: ends at $ip in $name" got
 }
-rest 8 more_crashes
+rest 15 more_crashes
 
 report

@@ -5,6 +5,7 @@
 #include "lines.h"
 #include "elffile.h"
 #include "tool.h"
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -245,8 +246,24 @@ int lines_find(lines *l, const files_file *file, uint64_t offset,
     return 1;
 }
 
+/* The line that calls an inlined function, if it is known. */
+static void find_call(Dwarf_Die *unit, Dwarf_Die *inlined, lines_place *place)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Files *sources;
+    Dwarf_Word file, row;
+    size_t count;
+    if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &file)
+        || dwarf_formudata(dwarf_attr(inlined, DW_AT_call_line, &attribute), &row)
+        || row == 0 || row > INT_MAX || dwarf_getsrcfiles(unit, &sources, &count)
+        || file >= count)
+        return;
+    place->file = dwarf_filesrc(sources, (size_t) file, NULL, NULL);
+    place->line = (int) row;
+}
+
 size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
-                     const char **names, size_t max)
+                     lines_place *list, size_t max)
 {
     struct lines_of *const f = get_file(l, file);
     const uint64_t address = f ? address_of(f, offset) : 0;
@@ -262,9 +279,10 @@ size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
         const int tag = dwarf_tag(&scopes[i]);
         if (tag == DW_TAG_subprogram) break;
         if (tag != DW_TAG_inlined_subroutine) continue;
-        names[n] = dwarf_diename(&scopes[i]);
-        if (!names[n]) names[n] = "?";
-        n++;
+        memset(&list[n], 0, sizeof list[n]);
+        list[n].function = dwarf_diename(&scopes[i]);
+        if (!list[n].function) list[n].function = "?";
+        find_call(unit, &scopes[i], &list[n++]);
     }
     free(scopes);
     return n;
@@ -364,9 +382,9 @@ int lines_find(lines *l, const files_file *file, uint64_t offset,
 }
 
 size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
-                     const char **names, size_t max)
+                     lines_place *list, size_t max)
 {
-    (void) l, (void) file, (void) offset, (void) names, (void) max;
+    (void) l, (void) file, (void) offset, (void) list, (void) max;
     return 0;
 }
 #endif

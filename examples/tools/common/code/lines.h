@@ -36,10 +36,10 @@ void lines_free(lines *l);
 int lines_find(lines *l, const files_file *file, uint64_t offset,
                lines_place *place);
 
-/* The functions that were inlined there, the innermost first: at most `max` of
- * their names, those around them are left out. How many. */
+/* The functions that were inlined there, the innermost first, each with the line
+ * that calls it: at most `max`, those around them are left out. How many. */
 size_t lines_inlined(lines *l, const files_file *file, uint64_t offset,
-                     const char **names, size_t max);
+                     lines_place *list, size_t max);
 
 /* A place where the code of a statement begins. */
 typedef struct lines_row {

@@ -261,23 +261,12 @@ static void put_row(const lines_place *l)
     printf(":%d)", l->line);
 }
 
-#define INLINED 16u /* names at one place */
+#define INLINED 16u /* functions at one place */
 
-int crash_line(session *s, const session_task *task, uint8_t guest, uint64_t ip,
-               lines_place *l)
+size_t crash_frame(const crash_end *c, session *s, size_t number, uint64_t ip,
+                   const stack_function *f)
 {
-    const files_file *file;
-    uint64_t offset;
-    memset(l, 0, sizeof *l);
-    return find_code(s, task, guest, ip, NULL, 0, &file, &offset)
-        && lines_find(&s->lines, file, offset, l);
-}
-
-/* A frame, after what is inlined where it is. Returns the next one's number. */
-static size_t put_frame(const crash_end *c, session *s, size_t number,
-                          uint64_t ip, const stack_function *f)
-{
-    const char *names[INLINED];
+    lines_place list[INLINED];
     const files_file *file;
     uint64_t offset;
     lines_place l;
@@ -285,13 +274,13 @@ static size_t put_frame(const crash_end *c, session *s, size_t number,
     memset(&l, 0, sizeof l);
     if (ip && find_code(s, c->task, c->guest, ip, f, c->old, &file, &offset)
         && lines_find(&s->lines, file, offset, &l))
-        n = lines_inlined(&s->lines, file, offset, names, INLINED);
-    for (size_t i = 0; i < n; i++) { /* the innermost one has the line */
+        n = lines_inlined(&s->lines, file, offset, list, INLINED);
+    for (size_t i = 0; i < n; i++) {
         printf("#%-3zu ", number++);
-        tool_print(stdout, names[i]);
+        tool_print(stdout, list[i].function);
         put_row(&l);
         puts(", inlined");
-        l.file = NULL;
+        l = list[i]; /* the next one is where it is called */
     }
     printf("#%-3zu ", number++);
     tool_print(stdout, functions_text(&s->functions, f->name));
@@ -411,7 +400,7 @@ static void print_frames(const crash_end *c, session *s)
             i = TAIL + 1;
             continue;
         }
-        number = put_frame(c, s, number, ip, &f->function);
+        number = crash_frame(c, s, number, ip, &f->function);
     }
 }
 

@@ -88,9 +88,12 @@ void crash_judge(crash_end **list, size_t count, const corefile *core);
 /* How it ended, and its stack. */
 void crash_print(const crash_end *c, session *s, const corefile *core);
 
-/* The line of the code at an address, by now: 1, or 0. */
-int crash_line(session *s, const session_task *task, uint8_t guest, uint64_t ip,
-               lines_place *l);
+/* A frame at an address, 0: not known, as a line: #NUMBER FUNCTION (FILE:LINE),
+ * after one for each function that is inlined there. Of the thread `task`, `guest`
+ * and `old` count, of the function `name`, if the code is still there. Returns the
+ * number of the next frame. */
+size_t crash_frame(const crash_end *c, session *s, size_t number, uint64_t ip,
+                   const stack_function *f);
 
 void crash_free(crash_end *c);
 

@@ -111,14 +111,14 @@ static uint32_t joined(const ptprof *p, uint32_t function)
 static uint32_t chain_of(ptprof *p, const session_place *place,
                          uint32_t *inner)
 {
-    const char *names[CHAIN_MAX];
+    lines_place list[CHAIN_MAX];
     uint32_t node = CALLTREE_ROOT;
     size_t n = place->in ? lines_inlined(&p->session.lines, place->in,
-                                         place->in_offset, names, CHAIN_MAX)
+                                         place->in_offset, list, CHAIN_MAX)
                          : 0;
     while (n > 0) {
         char text[SYMBOL];
-        snprintf(text, sizeof text, "%.4000s (inlined)", names[--n]);
+        snprintf(text, sizeof text, "%.4000s (inlined)", list[--n].function);
         *inner = add_label(p, text);
         node = calltree_child(&p->chains, node, *inner);
     }

@@ -53,40 +53,36 @@ void prof_show_before(thread *t, const char *what)
 
 /* ---- --at ---- */
 
-static void print_frame(ptprof *p, size_t number, uint32_t function,
-                        const char *file, int row)
-{
-    const int used = printf("#%-3zu ", number);
-    prof_print_name(prof_function_text(p, function), prof_room_after(p, used));
-    if (file) {
-        fputs(" (", stdout);
-        prof_print_name(file, 0);
-        printf(":%d)", row);
-    }
-    putchar('\n');
-}
-
-/* The stack as it is, the innermost function first. A caller's line is that of
- * the call. */
+/* The stack as it is, the innermost function first. */
 static void print_stack(ptprof *p, const thread *t)
 {
     size_t number = 0;
+    stack_function f;
+    crash_end here;
     uint64_t ip = 0;
-    if (t->gap) print_frame(p, number++, t->gap, NULL, 0);
+    memset(&f, 0, sizeof f);
+    memset(&here, 0, sizeof here);
+    here.task = t->task;
+    here.guest = t->guest;
+    f.name = t->gap;
+    if (t->gap) number = crash_frame(&here, &p->session, number, 0, &f);
     if (p->opt.spots && t->row)
         ip = strtoull(names_text(&p->spots, t->row), NULL, 16);
     for (size_t i = t->depth; i > 0; i--) {
         const open_call *const call = &t->calls[i - 1];
         const line *const l = i == t->depth && t->row && !p->opt.spots
                             ? &p->lines[t->row - 1] : NULL;
-        lines_place at = {NULL, NULL, 0};
+        if (call->inlined && ip) continue; /* it is in the lines of its caller */
+        f.name = p->tree.list[call->node].name;
         if (l && l->source) {
-            at.file = names_text(&p->names, l->source);
-            at.line = (int) l->number;
-        } else if (ip) {
-            crash_line(&p->session, t->task, t->guest, ip, &at);
+            printf("#%-3zu ", number++);
+            prof_print_name(prof_function_text(p, f.name), 0);
+            fputs(" (", stdout);
+            prof_print_name(names_text(&p->names, l->source), 0);
+            printf(":%" PRIu32 ")\n", l->number);
+        } else {
+            number = crash_frame(&here, &p->session, number, ip, &f);
         }
-        print_frame(p, number++, p->tree.list[call->node].name, at.file, at.line);
         ip = call->back ? call->back - 1 : 0;
     }
 }
