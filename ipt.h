@@ -179,9 +179,9 @@ extern "C" {
  *                       and the compiler drops those that are not called
  *   IPT_API             linkage of the functions, if `extern` does not suit
  *   IPT_MEMCPY IPT_MEMMOVE IPT_MEMSET IPT_MEMCMP
- *                       replace the compiler's own: define all four or none.
- *                       They take libc's arguments (EDK II's SetMem has another
- *                       order)
+ *                       replace the compiler's own, also where structs are
+ *                       copied: define all four or none. They take libc's
+ *                       arguments (EDK II's SetMem has another order)
  *   IPT_NO_STRINGS      leaves out the functions that return or write texts
  *   IPT_NO_CLOCK        saves the code for time: decodes as if each config had
  *                       IPT_CONFIG_NO_TIME */

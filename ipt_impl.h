@@ -200,7 +200,12 @@ extern "C" {
  * Uses: nothing.  State: ipt_cursor_, ipt_calls_.
  * ========================================================================== */
 
-#ifndef IPT_MEMCPY
+/* IPTI_COPY(to, from): *to = *from. Compilers call memcpy for a large struct;
+ * if the user names functions, his is called. */
+#ifdef IPT_MEMCPY
+#define IPTI_COPY(to, from) ((void) IPT_MEMCPY((to), (from), sizeof(*(to))))
+#else
+#define IPTI_COPY(to, from) ((void) (*(to) = *(from)))
 #ifdef __GNUC__
 #define IPT_MEMCPY __builtin_memcpy
 #define IPT_MEMMOVE __builtin_memmove
@@ -262,6 +267,74 @@ int memcmp(const void *a, const void *b, size_t size);
 
 #if defined(__LP64__) || defined(_WIN64)
 #define IPTI_64 /* 64 bits are counted and divided in one instruction */
+#endif
+
+/* Cortex-M0, M1 and M23 have no instruction for what the compiler calls here:
+ * these functions are its library's, for this object alone. */
+#if defined(__GNUC__) \
+    && (defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__))
+#define IPTI_SMALL_ARM
+#ifndef __clang__
+#pragma GCC push_options
+#pragma GCC optimize("no-jump-tables")
+#endif
+#define IPTI_LIBRARY static __attribute__((__used__, __noinline__))
+
+IPTI_LIBRARY uint64_t __aeabi_lmul(uint64_t a, uint64_t b)
+{
+    const uint32_t a0 = (uint32_t) a, b0 = (uint32_t) b;
+    const uint32_t low = (a0 & 0xffff) * (b0 & 0xffff);
+    const uint32_t cross = (a0 >> 16) * (b0 & 0xffff) + (low >> 16);
+    const uint32_t other = (a0 & 0xffff) * (b0 >> 16) + (cross & 0xffff);
+    const uint32_t high = (a0 >> 16) * (b0 >> 16) + (cross >> 16)
+                          + (other >> 16) + a0 * (uint32_t) (b >> 32)
+                          + (uint32_t) (a >> 32) * b0;
+
+    return (uint64_t) high << 32 | (other << 16 | (low & 0xffff));
+}
+
+IPTI_LIBRARY uint64_t __aeabi_llsl(uint64_t value, int bits)
+{
+    const uint32_t low = (uint32_t) value, high = (uint32_t) (value >> 32);
+
+    if (bits >= 32)
+        return (uint64_t) (low << (bits - 32)) << 32;
+    return bits ? (uint64_t) (high << bits | low >> (32 - bits)) << 32
+                      | low << bits : value;
+}
+
+IPTI_LIBRARY uint64_t __aeabi_llsr(uint64_t value, int bits)
+{
+    const uint32_t low = (uint32_t) value, high = (uint32_t) (value >> 32);
+
+    if (bits >= 32)
+        return high >> (bits - 32);
+    return bits ? (uint64_t) (high >> bits) << 32
+                      | (low >> bits | high << (32 - bits)) : value;
+}
+
+/* The remainder above the quotient. */
+IPTI_LIBRARY uint64_t __aeabi_uidivmod(uint32_t n, uint32_t d)
+{
+    uint32_t quotient = 0;
+    uint32_t rest = 0;
+    unsigned bit;
+
+    for (bit = 32; bit-- > 0;) {
+        const uint32_t carry = rest >> 31;
+        rest = rest << 1 | (n >> bit & 1);
+        if (carry || rest >= d) {
+            rest -= d;
+            quotient |= (uint32_t) 1 << bit;
+        }
+    }
+    return (uint64_t) rest << 32 | quotient;
+}
+
+IPTI_LIBRARY uint32_t __aeabi_uidiv(uint32_t n, uint32_t d)
+{
+    return (uint32_t) __aeabi_uidivmod(n, d);
+}
 #endif
 
 #define IPTI_STATIC_ASSERT(name, x) \
@@ -334,7 +407,7 @@ unsigned char _BitScanReverse64(unsigned long *index, uint64_t value);
 /* The index of the highest bit that is set; value is not 0. */
 static inline unsigned ipti_top(uint64_t value)
 {
-#if defined(__GNUC__)
+#if defined(__GNUC__) && !defined(IPTI_SMALL_ARM)
     return 63u ^ (unsigned) __builtin_clzll(value);
 #elif defined(IPTI_BIT_SCAN)
     unsigned long top;
@@ -853,7 +926,7 @@ static inline void ipti_calls_keep(ipt_calls_ *calls, unsigned more)
  * not brought back. */
 static inline void ipti_calls_back(ipt_calls_ *calls, ipt_calls_at_ at)
 {
-    calls->at = at;
+    IPTI_COPY(&calls->at, &at);
 }
 
 /* ==========================================================================
@@ -1399,7 +1472,7 @@ static int ipti_pkt_unknown(const ipt_cursor_ *cur, uint64_t pos,
         return IPT_ERR_CALLBACK;
     if (!ipti_cur_holds(cur, pos, (uint64_t) size))
         return IPT_MORE;
-    out->u = mine.u;
+    IPTI_COPY(&out->u, &mine.u);
     return size;
 }
 
@@ -2082,7 +2155,7 @@ IPT_API int ipt_pkt_encode(uint8_t *buffer, size_t size,
         IPT_MEMSET(buffer, IPTI_PAD, packet->size);
         return (int) packet->size;
     }
-    copy = *packet;
+    IPTI_COPY(&copy, packet);
     IPT_MEMSET(bytes, 0, sizeof(bytes));
     used = ipti_store_opcode(bytes, packet->type);
     switch (packet->type) {
@@ -3094,9 +3167,9 @@ static void ipti_evt_sort(ipt_evt_state_ *evt)
 
     for (record = to; record < &evt->pending[evt->count]; record++) {
         if (record->waits == IPTI_WAIT_NOW) {
-            evt->pending[IPT_PENDING_MAX_] = *record;
+            IPTI_COPY(&evt->pending[IPT_PENDING_MAX_], record);
             IPT_MEMMOVE(to + 1, to, (size_t) (record - to) * sizeof(*to));
-            *to++ = evt->pending[IPT_PENDING_MAX_];
+            IPTI_COPY(to++, &evt->pending[IPT_PENDING_MAX_]);
         }
     }
 }
@@ -3189,7 +3262,7 @@ static void ipti_evt_stamp_held(ipt_evt_state_ *evt)
 static IPTI_HOT void ipti_evt_fill(const ipt_evt_state_ *evt,
                                    const ipt_pending_ *r, ipt_event *out)
 {
-    *out = r->event;
+    IPTI_COPY(out, &r->event);
     if (out->flags & IPT_EVENT_NO_IP)
         out->ip = 0;
     if (!r->stamped)
@@ -3646,9 +3719,9 @@ static void ipti_evt_ovf(ipt_evt_state_ *evt, const ipt_packet *packet)
  * IP. */
 static void ipti_evt_lost_last(ipt_evt_state_ *evt)
 {
-    evt->pending[IPT_PENDING_MAX_] = evt->pending[0];
+    IPTI_COPY(&evt->pending[IPT_PENDING_MAX_], &evt->pending[0]);
     ipti_evt_remove(evt, 0);
-    evt->pending[evt->count++] = evt->pending[IPT_PENDING_MAX_];
+    IPTI_COPY(&evt->pending[evt->count++], &evt->pending[IPT_PENDING_MAX_]);
 }
 
 /* Packets without a FUP or an IP. The SDM has none between an OVF and its FUP,
@@ -4252,7 +4325,7 @@ static IPTI_HOT int ipti_evt_head(ipt_evt_state_ *evt, ipt_event *out)
 {
     ipti_evt_fill(evt, evt->pending, out);
     if (--evt->count)
-        evt->pending[0] = evt->pending[1];
+        IPTI_COPY(&evt->pending[0], &evt->pending[1]);
     return 1;
 }
 
@@ -4746,7 +4819,7 @@ static int ipti_evt_start(ipt_cursor_ *cur, ipt_evt_state_ *evt, ipt_where *at,
                                                 : IPTI_EVT_START;
     evt->last_ip = start->last_ip;
     if (start->has & IPT_START_ASID) {
-        at->asid = start->asid;
+        IPTI_COPY(&at->asid, &start->asid);
         evt->vmx = (uint8_t) (1 + start->asid.nr);
     }
     packet.type = IPT_PKT_CBR;
@@ -4867,7 +4940,7 @@ static IPTI_APART int ipti_evt_wanted(ipt_evt_decoder *decoder,
             return ipti_leave(&decoder->cur_, &decoder->at, status);
         ipti_evt_given(&decoder->at, &next);
     } while (ipti_evt_unwanted(decoder->cur_.config, next.type));
-    *event = next;
+    IPTI_COPY(event, &next);
     return IPT_OK;
 }
 
@@ -5077,7 +5150,7 @@ IPT_API int ipt_qry_event(ipt_qry_decoder *decoder, ipt_event *event)
         && (decoder->tnt_count_ || decoder->event_.type == IPT_EVT_TIP))
         status = IPT_ERR_QUERY;
     if (status >= 0) {
-        *event = decoder->event_;
+        IPTI_COPY(event, &decoder->event_);
         decoder->from_ = UINT64_MAX;
         decoder->have_event_ = 0;
         ipti_evt_given(&decoder->at, event);
@@ -5866,7 +5939,7 @@ static int ipti_code_classify(const ipt_config *config, ipt_code *code,
 
     if (!config->classify)
         return ipt_classify(code, bytes, size, mode, NULL);
-    *code = none;
+    IPTI_COPY(code, &none);
     status = config->classify(code, bytes, size, mode, config->context);
     if (status < 0)
         return status == IPT_MORE ? IPT_MORE : IPT_ERR_BAD_INSN;
@@ -6156,7 +6229,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
             to = ipti_cache_place(cache, key, run->ip_, IPTI_OWN);
         ipti_cache_lose(cache, &cache->lines_[to]);
     }
-    cache->lines_[to] = *run;
+    IPTI_COPY(&cache->lines_[to], run);
     return to;
 }
 
@@ -6165,7 +6238,7 @@ static uint32_t ipti_cache_put(ipt_cache *cache, const ipt_cache_line *run)
 static int ipti_asid_name(ipt_asid *name, const ipt_config *config,
                           const ipt_asid *asid)
 {
-    *name = *asid;
+    IPTI_COPY(name, asid);
     if (!config->space)
         return 0;
     ipti_fuel_burn(config, 1);
@@ -6332,7 +6405,7 @@ static ipt_cache_line *ipti_cache_known(const ipt_cache *cache,
 {
     ipt_cache_line *line = ipti_name_find(cache, IPTI_BY_ASID, asid);
     const ipt_cache_line *alias;
-    ipt_asid name = {0, 0, 0};
+    ipt_asid name;
 
     if (!cache->aliases_)
         return line;
@@ -6340,6 +6413,8 @@ static ipt_cache_line *ipti_cache_known(const ipt_cache *cache,
     if (line || !alias) /* decoders name it in both ways, or may do so */
         return NULL;
     name.cr3 = ipti_name_value(alias);
+    name.vmcs = 0;
+    name.nr = 0;
     return ipti_name_find(cache, IPTI_BY_SPACE, &name);
 }
 
@@ -6403,7 +6478,7 @@ static int ipti_cache_get(ipt_cache *cache, const ipt_config *config,
     if (i == UINT32_MAX)
         return ipti_cache_read(cache, config, at, place, ip, run,
                                &place->line);
-    *run = cache->lines_[i];
+    IPTI_COPY(run, &cache->lines_[i]);
     place->line = i;
     return IPT_OK;
 }
@@ -6521,7 +6596,7 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
         return IPT_BUDGET;
     ipti_fuel_burn(config, 1 + size / 16);
     place.space = 0;
-    at.asid = *asid;
+    IPTI_COPY(&at.asid, asid);
     for (; size; size--, ip++) {
         ip = ipti_wrap(mode, ip);
         n = ip % IPTI_BLOCK;
@@ -7205,11 +7280,12 @@ static inline void ipti_out_drop(ipt_out_ *out, unsigned n)
  * kept for the instruction that caused them. */
 static void ipti_out_aside(ipt_out_ *out)
 {
-    const ipt_event event = out->events[out->count - 1];
+    ipt_event event;
 
+    IPTI_COPY(&event, &out->events[out->count - 1]);
     IPT_MEMMOVE(out->events + 1, out->events,
                 (out->count - 1u) * sizeof(out->events[0]));
-    out->events[0] = event;
+    IPTI_COPY(&out->events[0], &event);
     out->waiting = 1;
 }
 
@@ -7226,7 +7302,7 @@ static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
     out->count = 0;
     for (; event < out->events + count; event++)
         if (!ipti_evt_unwanted(config, event->type))
-            out->events[out->count++] = *event;
+            IPTI_COPY(&out->events[out->count++], event);
         else if (!(event->flags & IPT_EVENT_STATUS)
                  && ipti_evt_in(IPTI_EVENTS_END_BLOCK, event->type))
             out->ends_block = 1;
@@ -7787,15 +7863,17 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
  * first one that a PSB+ names is not a change. */
 static void ipti_apply_asid(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
 {
-    ipt_asid asid = at->asid;
     const int vmcs = event->type == IPT_EVT_VMCS
                      || event->type == IPT_EVT_ASYNC_VMCS;
-    const int known = (vmcs ? asid.vmcs : asid.cr3) != IPT_ASID_UNKNOWN;
+    const int known
+        = (vmcs ? at->asid.vmcs : at->asid.cr3) != IPT_ASID_UNKNOWN;
+    ipt_asid asid;
 
+    IPTI_COPY(&asid, &at->asid);
     ipti_evt_asid(&asid, event);
     if (ipti_asid_same(&asid, &at->asid))
         return;
-    at->asid = asid;
+    IPTI_COPY(&at->asid, &asid);
     ipti_place_none(&w->place);
     if (w->flow.hidden && !(event->flags & IPT_EVENT_NO_IP))
         ipti_walk_go(w, at, event->ip);
@@ -7886,7 +7964,7 @@ static int ipti_walk_apply(ipt_walk_ *w, ipt_where *at, ipt_event *event)
 static void ipti_walk_keep(ipt_walk_ *w, const ipt_event *event)
 {
     if (w->out.count < IPT_REACHED_MAX_) /* callers see to it */
-        w->out.events[w->out.count++] = *event;
+        IPTI_COPY(&w->out.events[w->out.count++], event);
     ipti_loop_end(&w->loop);
 }
 
@@ -7932,7 +8010,7 @@ static void ipti_walk_give(ipt_walk_ *w)
     if (ipti_evt_in(IPTI_EVT(OVERFLOW) | IPTI_EVT(PWRE), w->next.event.type)) {
         ipti_walk_due(w);
     } else if (w->stamp.due || ipti_evt_unwanted_any(w->cur.config)) {
-        w->stamp.after = w->next.event;
+        IPTI_COPY(&w->stamp.after, &w->next.event);
         ipti_stamp_due(&w->stamp, w->stamp.due | IPTI_DUE_AFTER);
     }
     ipti_walk_keep(w, &w->next.event);
@@ -7989,8 +8067,9 @@ static IPTI_APART void ipti_walk_tick(ipt_walk_ *w, ipt_where *at,
                                       uint64_t offset)
 {
     const uint64_t before = at->tsc;
-    ipt_event tick = w->stamp.time;
+    ipt_event tick;
 
+    IPTI_COPY(&tick, &w->stamp.time);
     ipti_stamp_used(&w->stamp);
     ipti_evt_time(at, &tick);
     if (!(w->cur.config->flags & IPT_CONFIG_TICKS) || tick.tsc == before)
@@ -8688,7 +8767,7 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
     w->evt.vmx = (uint8_t) (1 + asid->nr);
     if (w->item.begun && !ipti_asid_same(asid, &at->asid))
         ipti_item_full(&w->item, 1); /* it ends where that does */
-    at->asid = *asid;
+    IPTI_COPY(&at->asid, asid);
     if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
         ipti_flow_state(&w->flow, 0, 1);
         ipti_item_unsettled(&w->item, 0);
@@ -8728,8 +8807,9 @@ enum { /* ipt_resync_.state */
  * it takes stack. */
 static IPTI_APART void ipti_resync_off(ipt_walk_ *w)
 {
-    ipt_event disabled = w->next.event;
+    ipt_event disabled;
 
+    IPTI_COPY(&disabled, &w->next.event);
     disabled.type = IPT_EVT_DISABLED;
     disabled.ip = 0;
     disabled.flags |= IPT_EVENT_NO_IP | IPT_EVENT_NO_TO;
@@ -8889,7 +8969,7 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
         return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
     if (!w->out.waiting || w->item.full) /* what is in progress comes first */
         return ipti_walk_leave(w, at, IPT_END);
-    *event = w->out.events[0];
+    IPTI_COPY(event, &w->out.events[0]);
     w->item.from = UINT64_MAX;
     ipti_walk_timed(w, at, event);
     ipti_out_drop(&w->out, 1);
@@ -9069,7 +9149,7 @@ static IPTI_HOT int ipti_walk_enter(ipt_walk_ *w, const ipt_cache_line *run,
     w->tally.counted = 0;
     w->code.count = run->count_;
     ipti_code_flows(&w->code, (uint8_t) (run->count_ - 1), IPTI_FLOWS);
-    w->code.run = *run;
+    IPTI_COPY(&w->code.run, run);
     return 1;
 }
 
@@ -9327,7 +9407,7 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
                                  ipti_blk_next(decoder));
 
     if (status >= 0) {
-        *block = decoder->block_;
+        IPTI_COPY(block, &decoder->block_);
         decoder->block_.count = 0;
         decoder->walk_.calm = ipti_walk_calm(&decoder->walk_);
     }
@@ -9395,10 +9475,10 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
         if (w->calm == IPTI_BURNS)
             ipti_fuel_burn(w->cur.config, made.count);
         if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
-            *block = made;
+            IPTI_COPY(block, &made);
             return IPT_OK;
         }
-        decoder->block_ = made;
+        IPTI_COPY(&decoder->block_, &made);
         ipti_item_full(&w->item, 1);
         ipti_item_unsettled(&w->item, 1);
         return ipti_blk_slow(decoder, block);
@@ -9407,10 +9487,10 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
         return ipti_blk_slow(decoder, block);
     if (!ipti_blk_more(decoder, &made, run ? run : ipti_walk_seek(w))) {
         if (made.count)
-            decoder->block_ = made;
+            IPTI_COPY(&decoder->block_, &made);
         return ipti_blk_slow(decoder, block);
     }
-    *block = made;
+    IPTI_COPY(block, &made);
     ipti_item_full(&w->item, 0);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
@@ -9528,7 +9608,7 @@ static IPTI_HOT void ipti_insn_take(ipt_insn *insn, const ipt_block *span)
 static IPTI_HOT void ipti_insn_copy(const ipt_insn_decoder *decoder,
                                     ipt_insn *insn, const ipt_block *span)
 {
-    *insn = decoder->insn_;
+    IPTI_COPY(insn, &decoder->insn_);
     insn->ip = span->ip;
     insn->size = span->last_size;
     insn->kind = span->kind;
@@ -9545,7 +9625,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 
     ipti_insn_take(&decoder->insn_, &span);
     if (status >= 0) {
-        *insn = decoder->insn_;
+        IPTI_COPY(insn, &decoder->insn_);
         decoder->insn_.kind = IPT_INSN_OTHER;
         decoder->insn_.flags &= IPT_FLOW_SPECULATIVE;
     }
@@ -9588,7 +9668,7 @@ IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
         return IPTI_CALL_ERROR(decoder);
     if (IPTI_UNLIKELY(!ipti_walk_step(&decoder->walk_, &ip, &size)))
         return ipti_insn_last(decoder, insn);
-    *insn = decoder->insn_;
+    IPTI_COPY(insn, &decoder->insn_);
     insn->ip = ip;
     insn->size = (uint8_t) size;
     decoder->at.ip = ip + size;
@@ -9968,7 +10048,7 @@ static void ipti_memo_insert(ipt_cov_memo *memo, const ipt_cov_line *line)
         memo->lost++;
         memo->noise_ = (uint8_t) (memo->noise_ + (memo->noise_ < IPTI_NOISY));
     }
-    memo->lines_[to] = *line;
+    IPTI_COPY(&memo->lines_[to], line);
 }
 
 IPT_API int ipt_cov_memo_init(ipt_cov_memo *memo, ipt_cov_line *lines,
@@ -10024,7 +10104,7 @@ ipti_cov_frames(ipt_cov_decoder *decoder, const ipt_cov_line *line)
         return line;
     if (!ipti_calls_pop(&w->calls, &ip))
         return ipti_line_after(line) == IPTI_COV_TIP ? line : NULL;
-    decoder->learn_.line = *line;
+    IPTI_COPY(&decoder->learn_.line, line);
     decoder->learn_.line.next_ = ipti_wrap(w->mode.now, ip);
     return &decoder->learn_.line;
 }
@@ -10173,13 +10253,14 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     const ipt_cov_config *cov = decoder->cov_;
     const unsigned items = ipti_cov_items(cov);
     const unsigned more = piece->frames_;
-    ipt_cov_line whole = decoder->learn_.whole;
-    const uint64_t shift = piece->ip_ - whole.ip_;
+    const uint64_t shift = piece->ip_ - decoder->learn_.whole.ip_;
     const uint64_t from = ipti_sign32(piece->from_) + shift;
-    const unsigned frames = whole.frames_;
+    const unsigned frames = decoder->learn_.whole.frames_;
     const unsigned peak = frames + piece->peak_;
+    ipt_cov_line whole;
     unsigned i;
 
+    IPTI_COPY(&whole, &decoder->learn_.whole);
     if (!ipti_fits32(from))
         return 0;
     for (i = 0; i < piece->edges_; i++)
@@ -10208,7 +10289,7 @@ static IPTI_APART int ipti_cov_join(ipt_cov_decoder *decoder,
     whole.frames_ = (uint8_t) (frames + more);
     whole.from_ = (uint32_t) from;
     whole.next_ = piece->next_;
-    decoder->learn_.whole = whole;
+    IPTI_COPY(&decoder->learn_.whole, &whole);
     return 1;
 }
 
@@ -10725,7 +10806,7 @@ static int ipti_cov_keys(ipt_cov_decoder *decoder)
                                              cov->shared->epoch_)
                             : NULL;
         shared = known ? known->from_ : 0;
-        decoder->keys_.asid = *asid;
+        IPTI_COPY(&decoder->keys_.asid, asid);
         decoder->keys_.epoch = memo->epoch_;
     }
     if (decoder->keys_.version != version)
@@ -10750,7 +10831,7 @@ static int ipti_cov_space(ipt_cov_decoder *decoder, const ipt_asid *asid)
         return 0;
     if (asid->cr3 != decoder->at.asid.cr3 || asid->nr != decoder->at.asid.nr)
         w->evt.vmx = (uint8_t) (1 + asid->nr);
-    decoder->at.asid = *asid;
+    IPTI_COPY(&decoder->at.asid, asid);
     ipti_place_none(&w->place);
     decoder->leg_.psb_size = 0;
     return ipti_cov_keys(decoder);
@@ -10811,11 +10892,12 @@ static IPTI_APART size_t ipti_cov_psb(ipt_cov_decoder *decoder,
 {
     const uint8_t *const begin = p;
     const uint8_t *const end = decoder->leg_.end;
-    ipt_asid asid = decoder->at.asid;
+    ipt_asid asid;
     unsigned has_ip = 0;
     unsigned size = IPTI_SIZE_PSB;
     unsigned n;
 
+    IPTI_COPY(&asid, &decoder->at.asid);
     *ip = 0;
     if (!ipti_is_psb(p, IPTI_SIZE_PSB))
         return 0;
@@ -10859,9 +10941,10 @@ static void ipti_cov_psb_passed(ipt_cov_decoder *decoder,
 static IPTI_APART unsigned ipti_cov_quiet(ipt_cov_decoder *decoder,
                                           const uint8_t *p)
 {
-    ipt_asid asid = decoder->at.asid;
+    ipt_asid asid;
     unsigned size;
 
+    IPTI_COPY(&asid, &decoder->at.asid);
     if (*p == IPTI_MODE
         && (p[IPTI_SIZE_MODE_EXEC] & IPTI_IP_MASK) != IPTI_TIP_PGE)
         return 0;
@@ -11640,7 +11723,7 @@ ipti_hot_make(ipt_hot *h, ipt_hot_head *head, const ipt_hot_tag *tag, int force)
             ipti_hot_doom(h, weakest->trace_ - 1, 1);
     }
     IPT_MEMSET(weakest, 0, sizeof(*weakest));
-    weakest->tag = *tag;
+    IPTI_COPY(&weakest->tag, tag);
     weakest->used = 1;
     return weakest;
 }
@@ -11679,7 +11762,9 @@ static void ipti_hot_tell(ipt_hot *h)
     for (; h->dying_ && !h->busy_; h->kept = to) {
         h->pool_end_ = h->room_;
         for (to = i = 0; i < h->kept; i++) {
-            ipt_hot_trace trace = config->traces[i];
+            ipt_hot_trace trace;
+
+            IPTI_COPY(&trace, &config->traces[i]);
             config->traces[i].count = 0;
             if (!trace.count) {
                 h->dying_--;
@@ -11695,7 +11780,7 @@ static void ipti_hot_tell(ipt_hot *h)
             trace.first = h->pool_end_;
             trace.link_ = 0;
             h->pool_end_ += trace.count;
-            config->traces[to++] = trace;
+            IPTI_COPY(&config->traces[to++], &trace);
             config->heads[trace.head_].trace_ = to;
             if (h->inside_ == i + 1) {
                 h->inside_ = to;
@@ -11779,7 +11864,7 @@ static void ipti_hot_finish(ipt_hot *h)
     head = ipti_hot_head(h, &h->tag_, IPTI_HOT_FORCE);
     trace = &config->traces[h->kept++];
     IPT_MEMSET(trace, 0, sizeof(*trace));
-    trace->tag = h->tag_;
+    IPTI_COPY(&trace->tag, &h->tag_);
     trace->credit_ = (uint64_t) h->threshold_ * h->recorded_;
     trace->first = h->pool_end_;
     trace->count = h->recorded_;
@@ -11830,7 +11915,7 @@ static IPTI_APART int ipti_hot_record(ipt_hot *h, const ipt_block *block,
         && (reached || ipti_hot_head(h, &h->now_, IPTI_HOT_LOOK)))
         ends = IPT_HOT_END;
     if (h->recorded_ && ends != IPT_HOT_END)
-        config->blocks[h->recorded_++] = *block;
+        IPTI_COPY(&config->blocks[h->recorded_++], block);
     else if (h->recorded_)
         ipti_hot_finish(h);
     return h->recorded_ != 0;
@@ -11869,7 +11954,7 @@ static IPTI_APART int ipti_hot_move(ipt_hot *h, const ipt_block *block,
     if (!asid && block->ip <= h->now_.ip && h->kind_ < IPT_INSN_COUNT)
         reached |= ipti_kind_in(h->kind_, IPTI_HOT_DIRECT);
     if (asid) {
-        h->now_.asid = *asid;
+        IPTI_COPY(&h->now_.asid, asid);
         h->now_.mode = block->mode;
         ipti_hot_stop(h, 1);
     }
@@ -11886,8 +11971,8 @@ static IPTI_APART int ipti_hot_move(ipt_hot *h, const ipt_block *block,
         if (from)
             h->config_->traces[from - 1].link_ = h->inside_;
     } else if (head && ++head->count >= h->threshold_) {
-        h->tag_ = h->now_;
-        h->config_->blocks[0] = *block;
+        IPTI_COPY(&h->tag_, &h->now_);
+        IPTI_COPY(&h->config_->blocks[0], block);
         h->recorded_ = 1;
     }
     if (h->dying_)
@@ -12017,13 +12102,10 @@ IPT_API int ipt_hot_invalidate(ipt_hot *h, const ipt_asid *asid, uint64_t ip,
 /* ---- packets ---- */
 
 /* A packet with all fields 0. */
-static ipt_packet ipti_gen_packet(uint8_t type)
+static void ipti_gen_packet(ipt_packet *packet, uint8_t type)
 {
-    ipt_packet packet;
-
-    IPT_MEMSET(&packet, 0, sizeof(packet));
-    packet.type = type;
-    return packet;
+    IPT_MEMSET(packet, 0, sizeof(*packet));
+    packet->type = type;
 }
 
 /* Append a packet. Room and fields were checked, so ipt_pkt_encode cannot fail
@@ -12049,7 +12131,9 @@ static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
     if (packet->type == IPT_PKT_NONE)
         return;
     if (gen->config_.flags & IPT_GEN_CYC && gen->clock != gen->time_.cyc) {
-        ipt_packet cyc = ipti_gen_packet(IPT_PKT_CYC);
+        ipt_packet cyc;
+
+        ipti_gen_packet(&cyc, IPT_PKT_CYC);
         cyc.u.cyc.value = gen->clock - gen->time_.cyc;
         gen->time_.cyc = gen->clock;
         ipti_gen_write(gen, &cyc);
@@ -12066,9 +12150,10 @@ static void ipti_gen_put(ipt_gen *gen, const ipt_packet *packet)
 static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
     const unsigned step = gen->have_ip_ ? 1 : 3;
-    ipt_packet packet = ipti_gen_packet(type);
     unsigned ipc = 0;
+    ipt_packet packet;
 
+    ipti_gen_packet(&packet, type);
     if (known) {
         do {
             ipc += step;
@@ -12087,10 +12172,10 @@ static void ipti_gen_put_ip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 static void ipti_gen_put_tnt(ipt_gen *gen)
 {
     const unsigned count = ipti_top(gen->tnt_);
-    ipt_packet packet
-        = ipti_gen_packet(count > 6 ? IPT_PKT_TNT_64 : IPT_PKT_TNT_8);
+    ipt_packet packet;
     uint8_t i;
 
+    ipti_gen_packet(&packet, count > 6 ? IPT_PKT_TNT_64 : IPT_PKT_TNT_8);
     packet.u.tnt.bits = gen->tnt_ ^ (uint64_t) 1 << count;
     packet.u.tnt.count = (uint8_t) count;
     if (count > 0)
@@ -12116,7 +12201,7 @@ static void ipti_gen_put_tip(ipt_gen *gen, uint8_t type, uint64_t ip, int known)
 {
     ipti_gen_put_tnt(gen);
     if (gen->next_exec_.type != IPT_PKT_NONE) {
-        gen->exec_ = gen->next_exec_;
+        IPTI_COPY(&gen->exec_, &gen->next_exec_);
         gen->next_exec_.type = IPT_PKT_NONE;
         ipti_gen_put(gen, &gen->exec_);
     }
@@ -12192,10 +12277,11 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
 {
     const ipt_gen_config *config = &gen->config_;
     const uint64_t tsc = ipti_gen_tsc(gen);
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_TSC);
+    ipt_packet packet;
 
     if (!(config->flags & IPT_GEN_TSC))
         return;
+    ipti_gen_packet(&packet, IPT_PKT_TSC);
     packet.u.tsc.value = tsc & (UINT64_MAX >> 8);
     ipti_gen_put(gen, &packet);
     if (config->flags & IPT_GEN_MTC) {
@@ -12203,7 +12289,7 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
         const uint64_t fc /* since the crystal clock moved last */
             = tsc - ipti_gen_scale(ctc, config->cpuid_15_ebx,
                                    config->cpuid_15_eax);
-        packet = ipti_gen_packet(IPT_PKT_TMA);
+        ipti_gen_packet(&packet, IPT_PKT_TMA);
         packet.u.tma.ctc = (uint16_t) ctc;
         packet.u.tma.fc = (uint16_t) (fc < 0x1ff ? fc : 0x1ff);
         ipti_gen_put(gen, &packet);
@@ -12216,9 +12302,9 @@ static void ipti_gen_put_tsc(ipt_gen *gen)
  * place. */
 static void ipti_gen_tick(ipt_gen *gen)
 {
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_MTC);
     const uint64_t clock = gen->clock;
     const uint64_t last = gen->time_.period;
+    ipt_packet packet;
     uint64_t edge;
 
     if (!(gen->config_.flags & IPT_GEN_MTC) || clock < gen->time_.mtc)
@@ -12228,6 +12314,7 @@ static void ipti_gen_tick(ipt_gen *gen)
         && gen->config_.flags & IPT_GEN_TSC) {
         ipti_gen_put_tsc(gen);
     } else if (gen->time_.period > last) {
+        ipti_gen_packet(&packet, IPT_PKT_MTC);
         edge = ipti_gen_edge(gen, gen->time_.period);
         gen->clock = edge > gen->time_.cyc ? edge : gen->time_.cyc;
         packet.u.mtc.ctc = (uint8_t) gen->time_.period;
@@ -12242,8 +12329,9 @@ static void ipti_gen_tick(ipt_gen *gen)
  * the last IP and the calls, as the decoder does. */
 static void ipti_gen_put_psb(ipt_gen *gen, uint64_t ip)
 {
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_PSB);
+    ipt_packet packet;
 
+    ipti_gen_packet(&packet, IPT_PKT_PSB);
     ipti_gen_put_tnt(gen);
     gen->from_psb_ = 0;
     gen->have_ip_ = 0;
@@ -12288,7 +12376,7 @@ static uint64_t ipti_gen_narrow(const ipt_gen *gen, uint64_t ip)
 
 /* The packet that says what an event says: of type NONE if it has none, and one
  * that cannot be written if it is not known here or says what cannot be. */
-static ipt_packet ipti_gen_data(const ipt_event *event)
+static void ipti_gen_data(ipt_packet *packet, const ipt_event *event)
 {
     static const uint8_t types[IPT_EVT_CFE + 1] = { /* by IPT_EVT_ */
         IPT_PKT_INVALID, IPT_PKT_NONE, IPT_PKT_NONE, IPT_PKT_NONE,
@@ -12298,49 +12386,48 @@ static ipt_packet ipti_gen_data(const ipt_event *event)
         IPT_PKT_CBR, IPT_PKT_MNT, IPT_PKT_INVALID, IPT_PKT_INVALID, IPT_PKT_CFE
     };
     const uint8_t has_ip = (event->flags & IPT_EVENT_NO_IP) == 0;
-    ipt_packet packet = ipti_gen_packet(IPT_PKT_INVALID);
 
+    ipti_gen_packet(packet, IPT_PKT_INVALID);
     if (event->type <= IPT_EVT_CFE)
-        packet.type = types[event->type];
-    switch (packet.type) {
+        packet->type = types[event->type];
+    switch (packet->type) {
     case IPT_PKT_MODE_EXEC:
-        packet.u.exec.csl = event->u.exec.mode == IPT_MODE_64;
-        packet.u.exec.csd = event->u.exec.mode == IPT_MODE_32;
-        packet.u.exec.iflag = event->u.exec.iflag != 0;
+        packet->u.exec.csl = event->u.exec.mode == IPT_MODE_64;
+        packet->u.exec.csd = event->u.exec.mode == IPT_MODE_32;
+        packet->u.exec.iflag = event->u.exec.iflag != 0;
         break;
     case IPT_PKT_MODE_TSX:
-        packet.u.tsx.intx = event->u.tsx.speculative != 0;
-        packet.u.tsx.abrt = event->u.tsx.aborted != 0;
+        packet->u.tsx.intx = event->u.tsx.speculative != 0;
+        packet->u.tsx.abrt = event->u.tsx.aborted != 0;
         break;
     case IPT_PKT_PTW:
-        packet.u.ptw.payload = event->u.ptwrite.payload;
-        packet.u.ptw.plc = event->u.ptwrite.size == 8;
-        packet.u.ptw.has_ip = has_ip;
+        packet->u.ptw.payload = event->u.ptwrite.payload;
+        packet->u.ptw.plc = event->u.ptwrite.size == 8;
+        packet->u.ptw.has_ip = has_ip;
         if (event->u.ptwrite.size != 8 && event->u.ptwrite.size != 4)
-            packet.type = IPT_PKT_INVALID;
+            packet->type = IPT_PKT_INVALID;
         break;
     case IPT_PKT_EXSTOP:
-        packet.u.exstop.has_ip = has_ip;
+        packet->u.exstop.has_ip = has_ip;
         break;
     case IPT_PKT_VMCS:
-        packet.u.vmcs.base = event->u.vmcs.base == IPT_ASID_UNKNOWN
+        packet->u.vmcs.base = event->u.vmcs.base == IPT_ASID_UNKNOWN
                                  ? IPTI_NO_VMCS : event->u.vmcs.base;
         break;
     case IPT_PKT_PWRE:
-        packet.u.pwre.hw = event->u.pwre.hw;
-        packet.u.pwre.state = event->u.pwre.state;
-        packet.u.pwre.sub_state = event->u.pwre.sub_state;
+        packet->u.pwre.hw = event->u.pwre.hw;
+        packet->u.pwre.state = event->u.pwre.state;
+        packet->u.pwre.sub_state = event->u.pwre.sub_state;
         break;
     case IPT_PKT_CFE:
-        packet.u.cfe.type = event->u.cfe.type;
-        packet.u.cfe.vector = event->u.cfe.vector;
-        packet.u.cfe.has_ip = has_ip;
+        packet->u.cfe.type = event->u.cfe.type;
+        packet->u.cfe.vector = event->u.cfe.vector;
+        packet->u.cfe.has_ip = has_ip;
         break;
     default: /* the event's members are those of the packet, in this order */
-        IPT_MEMCPY(&packet.u, &event->u, sizeof(packet.u));
+        IPT_MEMCPY(&packet->u, &event->u, sizeof(packet->u));
         break;
     }
-    return packet;
 }
 
 /* Can this event happen now, and does it say all that it has to? */
@@ -12398,7 +12485,7 @@ static int ipti_gen_waits(const ipt_gen *gen)
 static void ipti_gen_restate(ipt_gen *gen, uint64_t ip)
 {
     if (gen->next_exec_.type != IPT_PKT_NONE)
-        gen->exec_ = gen->next_exec_;
+        IPTI_COPY(&gen->exec_, &gen->next_exec_);
     gen->next_exec_.type = IPT_PKT_NONE;
     gen->wait_ = 0;
     ipti_gen_put_psb(gen, ip);
@@ -12461,19 +12548,19 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
         ipti_gen_settle(gen, event->u.branch.to);
         break;
     case IPT_EVT_EXEC_MODE:
-        gen->next_exec_ = *packet;
+        IPTI_COPY(&gen->next_exec_, packet);
         break;
     case IPT_EVT_ASYNC_PAGING:
         gen->wait_ |= IPTI_PKT(PIP);
         IPTI_FALL_THROUGH
     case IPT_EVT_PAGING:
-        gen->pip_ = *packet;
+        IPTI_COPY(&gen->pip_, packet);
         break;
     case IPT_EVT_ASYNC_VMCS:
         gen->wait_ |= IPTI_PKT(VMCS);
         IPTI_FALL_THROUGH
     case IPT_EVT_VMCS:
-        gen->vmcs_ = *packet;
+        IPTI_COPY(&gen->vmcs_, packet);
         break;
     case IPT_EVT_CBR:
         gen->time_.base_tsc = ipti_gen_tsc(gen); /* time goes on from here */
@@ -12507,9 +12594,10 @@ static void ipti_gen_apply(ipt_gen *gen, const ipt_event *event,
 static void ipti_gen_put_data(ipt_gen *gen, const ipt_event *event,
                               const ipt_packet *packet)
 {
-    ipt_packet evd = ipti_gen_packet(IPT_PKT_EVD);
+    ipt_packet evd;
     uint8_t i;
 
+    ipti_gen_packet(&evd, IPT_PKT_EVD);
     for (i = 0; event->type == IPT_EVT_CFE && i <= IPT_EVD_VMXR; i++) {
         if (event->u.cfe.has & IPT_CFE_HAS_CR2 << i) {
             evd.u.evd.type = i;
@@ -12545,7 +12633,7 @@ IPT_API int ipt_gen_init(ipt_gen *gen, const ipt_gen_config *config,
             || config->cpuid_15_ebx / config->cpuid_15_eax > 511))
         return IPT_ERR_ARG;
     IPT_MEMSET(gen, 0, sizeof(*gen));
-    gen->config_ = *config;
+    IPTI_COPY(&gen->config_, config);
     gen->exec_.type = IPT_PKT_MODE_EXEC;
     gen->exec_.u.exec.csl = mode == IPT_MODE_64;
     gen->exec_.u.exec.csd = mode == IPT_MODE_32;
@@ -12618,7 +12706,7 @@ IPT_API int ipt_gen_event(ipt_gen *gen, const ipt_event *event)
         return ready;
     if (!event)
         return IPT_ERR_ARG;
-    packet = ipti_gen_data(event);
+    ipti_gen_data(&packet, event);
     status = ipti_gen_check(gen, event, &packet);
     if (status < 0)
         return status;
@@ -12747,7 +12835,7 @@ static int ipti_hw_output(ipti_hw_spot *spot, const ipt_topa *topa,
 static int ipti_hw_first(ipti_hw_spot *first, const ipti_hw_spot *last,
                          const ipt_topa *topa)
 {
-    *first = *last;
+    IPTI_COPY(first, last);
     if (topa->wrapped)
         return IPT_OK;
     if (topa->since_mask_ptrs)
@@ -13270,6 +13358,11 @@ IPT_API const char *ipt_insn_name(uint8_t kind)
 }
 
 #endif /* IPT_NO_STRINGS */
+
+#if (defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)) \
+    && defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 
 #ifdef __cplusplus
 }

@@ -40,6 +40,10 @@ caught freestanding 'perfdata.* imports'
 core "$second" 'IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b);
 IPT_API uint64_t ipt_planted(uint64_t a, uint64_t b)\n{\n    return a / b;\n}'
 caught freestanding '-m32.* imports' narrow
+core "$second" 'IPT_API void ipt_planted(ipt_event *to, const ipt_event *from);
+IPT_API void ipt_planted(ipt_event *to, const ipt_event *from)\n{
+    *to = *from;\n}'
+caught freestanding 'imports beside IPT_MEM' narrow
 plant windows_scan
 caught freestanding 'Windows' windows
 

@@ -11,8 +11,9 @@ cd "$tmp" || exit 2
 texts() {
     find "$root" -name .git -prune -o -path "$root/build" -prune -o -type f \
         -print >files
-    xargs grep -nE '^ *# *pragma|_Prag''ma' <files | # but Microsoft's, of
-        grep -v ':#pragma intrinsic(' >bad           # functions, not warnings
+    xargs grep -nE '^ *# *pragma|_Prag''ma' <files | # but those that are not of
+        grep -vE ':#pragma (intrinsic\(|GCC (push_options|optimize\(|pop_options))' \
+            >bad # warnings
     expect_empty "pragmas" bad
     xargs grep -nE -e '-W''no-' <files >bad
     expect_empty "silenced warnings" bad

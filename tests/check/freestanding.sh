@@ -6,6 +6,8 @@
 
 . "$(dirname "$0")/lib.sh"
 FREE="-std=c99 $WARN -ffreestanding -nostdlib -fPIC -I$root"
+OWN="-DIPT_MEMCPY=my_cpy -DIPT_MEMMOVE=my_move -DIPT_MEMSET=my_set
+    -DIPT_MEMCMP=my_cmp -include mem.h"
 PERFDATA=examples/tools/common/perf/perfdata.c # is to be copied, too
 cd "$tmp" || exit 2
 
@@ -110,17 +112,20 @@ objects() {
                     impl.o other.o start.o -o program
         done
         # Four memory functions of the user's own, not the compiler's names.
-        quietly "IPT_MEM*" $cc $FREE -O2 -DIPT_MEMCPY=my_cpy \
-            -DIPT_MEMMOVE=my_move -DIPT_MEMSET=my_set -DIPT_MEMCMP=my_cmp \
-            -include mem.h -c impl.c
+        quietly "IPT_MEM*" $cc $FREE -O2 $OWN -c impl.c
+        nm -u impl.o | awk '{print $2}' |
+            grep -vE '^(my_|_GLOBAL_OFFSET_TABLE_$)' >bad
+        expect_empty "$cc imports beside IPT_MEM*" bad
     done
 }
 
 # Processors of 32 bits have no division of 64 bits but their compiler's.
 narrow() {
     for cc in "gcc -m32" "arm-none-eabi-gcc -mcpu=cortex-m3 -mthumb" \
+        "arm-none-eabi-gcc -mcpu=cortex-m0 -mthumb" \
         "clang --target=i386-linux-gnu" \
-        "clang --target=i686-pc-windows-msvc"
+        "clang --target=i686-pc-windows-msvc" \
+        "clang --target=armv6m-none-eabi"
     do
         package=${cc%% *}
         [ $package != arm-none-eabi-gcc ] || package=gcc-arm-none-eabi
@@ -128,9 +133,14 @@ narrow() {
         for opt in -O0 -Os; do
             quietly "compile for 32 bits" $cc -std=c99 $WARN \
                 -ffreestanding $opt -fno-pic -I"$root" -c impl.c || continue
-            nm -u impl.o | awk '{print $2}' |
-                grep -vxE '_?(memcpy|memmove|memset|memcmp)' >bad
+            nm -u impl.o | awk '{print $2}' | # [8]: in Arm's names, alignment
+                grep -vxE '(_|__aeabi_)?(memcpy|memmove|memset|memclr|memcmp)8?' \
+                >bad
             expect_empty "$cc $opt imports" bad
+            quietly "IPT_MEM* for 32 bits" $cc -std=c99 -ffreestanding $opt \
+                -fno-pic $OWN -I"$root" -c impl.c || continue
+            nm -u impl.o | awk '{print $2}' | grep -v '^_*my_' >bad
+            expect_empty "$cc $opt imports beside IPT_MEM*" bad
         done
     done
 }

@@ -5,7 +5,8 @@
 #   uefi      an application on UEFI firmware
 #   linux     a kernel module, frames of at most 512 bytes
 #   windows   a driver
-#   cortex-m  a Cortex-M3 board that faults on unaligned accesses
+#   cortex-m  a Cortex-M3 board that faults on unaligned accesses, also with
+#             code for a Cortex-M0
 #   portable  the test programs on other processors, big-endian ones too
 #
 # The first five build examples/targets/WHAT, run it, and compare what it
@@ -34,7 +35,7 @@ same() {
     : >"$tmp/run"
     quietly "build here" recipe native || return
     recipe native run >"$tmp/want"
-    quietly "build" recipe "$target" || return
+    quietly "build" recipe "$target" "$@" || return
     timeout 300 make -s -C "$targets/$target" OUT="$out" FOLDER="$case" run "$@" \
         >"$tmp/run" 2>"$tmp/errors" </dev/null
     status=$?
@@ -117,6 +118,7 @@ END
 check_cortex_m() {
     have arm-none-eabi-gcc gcc-arm-none-eabi || return
     have qemu-system-arm qemu-system-arm || return
+    same CPU=cortex-m0 # a part of the board's instructions
     same
     stack
 }
