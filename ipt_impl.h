@@ -1620,9 +1620,10 @@ static uint32_t ipti_psb_kept(uint32_t m)
  * if it is in none, no PSB begins at it or at the 15 before it. */
 static size_t ipti_psb_none(const uint8_t *p, size_t n)
 {
+    const size_t last = n < IPTI_SIZE_PSB ? 0 : n - (IPTI_SIZE_PSB - 1);
     size_t i = 0;
 
-    while (n - i >= IPTI_SIZE_PSB
+    while (i < last
            && (p[i + IPTI_SIZE_PSB - 1] ^ IPTI_FIRST_PSB) & ~IPTI_PSB_BITS)
         i += IPTI_SIZE_PSB;
     return i;
@@ -3178,8 +3179,9 @@ static void ipti_evt_sort(ipt_evt_state_ *evt)
 static void ipti_evt_remove(ipt_evt_state_ *evt, unsigned i)
 {
     evt->count--;
-    IPT_MEMMOVE(&evt->pending[i], &evt->pending[i + 1],
-                (evt->count - i) * sizeof(evt->pending[0]));
+    if (i < evt->count)
+        IPT_MEMMOVE(&evt->pending[i], &evt->pending[i + 1],
+                    (evt->count - i) * sizeof(evt->pending[0]));
 }
 
 /* Drop the records that wait for one of `mask`: they never happened. */
