@@ -50,28 +50,43 @@ static void check_model(image *im, const ipt_asid *a, const model *m)
     }
 }
 
-/* Later sections are seen instead of earlier ones. */
+/* Later sections are seen instead of earlier ones, and what is hidden is not. */
+static void check_overlaps(uint32_t sections, uint32_t largest, uint32_t each)
+{
+    model m;
+    image im;
+    memset(&m, 0, sizeof m);
+    image_init(&im);
+    for (uint32_t id = 1; id <= sections; id++) {
+        const uint32_t from = dice(SPAN - 1);
+        const uint32_t most = SPAN - from < largest ? SPAN - from : largest;
+        const uint32_t size = 1 + dice(most);
+        const uint32_t gone = dice(SPAN - 1);
+        const uint8_t fill = (uint8_t) (id * 7);
+        const char *why = image_add(&im, NULL, "x", 0, bytes_of(size, fill),
+                                    size, BASE + from);
+        CHECK(why == NULL);
+        memset(m.byte + from, fill, size);
+        for (uint32_t i = 0; i < size; i++) m.section[from + i] = id;
+        if (id % 5 == 0) {
+            CHECK(image_hide(&im, BASE + gone, BASE + gone) == NULL);
+            m.section[gone] = 0;
+        }
+        if (id % each == 0) check_model(&im, &nowhere, &m);
+    }
+    image_free(&im);
+}
+
 TEST(overlaps)
 {
-    for (int round = 0; round < 60; round++) {
-        model m;
-        image im;
-        memset(&m, 0, sizeof m);
-        image_init(&im);
-        for (uint32_t id = 1; id <= 12; id++) {
-            uint32_t from = dice(SPAN - 1);
-            uint32_t size = 1 + dice(SPAN - from < 90 ? SPAN - from : 90);
-            uint8_t fill = (uint8_t) (id * 7);
-            const char *why = image_add(&im, NULL, "x", 0,
-                                        bytes_of(size, fill), size,
-                                        BASE + from);
-            CHECK(why == NULL);
-            memset(m.byte + from, fill, size);
-            for (uint32_t i = 0; i < size; i++) m.section[from + i] = id;
-            check_model(&im, &nowhere, &m);
-        }
-        image_free(&im);
-    }
+    for (int round = 0; round < 60; round++) check_overlaps(12, 90, 1);
+}
+
+/* More of them than a block of ranges has. */
+TEST(many_overlaps)
+{
+    for (uint32_t largest = 1; largest < 130; largest *= 4)
+        check_overlaps(4 * IMAGE_BLOCK * largest, largest, 61);
 }
 
 /* The bytes of a section stay at their addresses when its middle is covered. */
@@ -160,7 +175,7 @@ TEST(copies)
                              size, BASE + dice(SPAN)));
         }
         CHECK(!image_copy(&copy, &im));
-        CHECK_EQ(copy.section_count, im.spaces[0].count);
+        CHECK_EQ(copy.section_count, im.spaces[0].blocks[0].count);
         for (uint32_t at = BASE; at < BASE + SPAN; at++) {
             int size = image_read(want, SPAN, &nowhere, at, &im);
             CHECK_EQ(image_read(got, SPAN, &nowhere, at, &copy), size);
@@ -334,6 +349,7 @@ int main(void)
     int file = mkstemp(tmp_name(path, sizeof path, "image"));
     if (file >= 0) close(file);
     RUN(overlaps);
+    RUN(many_overlaps);
     RUN(split_keeps_offsets);
     RUN(ends_of_the_address_space);
     RUN(address_spaces);

@@ -25,7 +25,11 @@ void image_free(image *im)
         free(im->sections[i].name);
         free(im->sections[i].data);
     }
-    for (size_t i = 0; i < im->space_count; i++) free(im->spaces[i].ranges);
+    for (size_t i = 0; i < im->space_count; i++) {
+        for (size_t k = 0; k < im->spaces[i].count; k++)
+            free(im->spaces[i].blocks[k].list);
+        free(im->spaces[i].blocks);
+    }
     free(im->sections);
     free(im->spaces);
     image_init(im);
@@ -43,75 +47,138 @@ static int space_matches(const image_space *space, uint64_t cr3, uint64_t vmcs)
     return match(space->cr3, cr3) && match(space->vmcs, vmcs);
 }
 
-/* The index of the first range that ends at or above ip. */
-static size_t first_from(const image_space *space, uint64_t ip)
+/* The place of the first range that ends at or above ip. */
+static image_place first_from(const image_space *space, uint64_t ip)
 {
-    size_t low = 0;
-    size_t high = space->count;
+    image_place p = {0, 0};
+    size_t low = 0, high = space->count;
+    const image_range *list;
     while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (image_range_of(space, middle)->last < ip) low = middle + 1;
+        const size_t middle = low + (high - low) / 2;
+        const image_block *const b = &space->blocks[middle];
+        if (b->list[b->count - 1].last < ip) low = middle + 1;
         else high = middle;
     }
-    return low;
+    p.block = low;
+    if (low == space->count) return p;
+    list = space->blocks[low].list;
+    for (low = 0, high = space->blocks[p.block].count; low < high;) {
+        const size_t middle = low + (high - low) / 2;
+        if (list[middle].last < ip) low = middle + 1;
+        else high = middle;
+    }
+    p.at = (uint32_t) low;
+    return p;
 }
 
-static void move_gap(image_space *space, size_t to)
+/* An empty block at an index, with room for so many ranges; NULL without memory. */
+static image_block *new_block(image_space *space, size_t at, uint32_t room)
 {
-    image_range *const list = space->ranges;
-    const size_t gap = space->gap;
-    const size_t size = space->capacity - space->count;
-    if (to < gap)
-        memmove(list + to + size, list + to, (gap - to) * sizeof *list);
-    else if (to > gap)
-        memmove(list + gap, list + gap + size, (to - gap) * sizeof *list);
-    space->gap = to;
+    image_range *const list = malloc(room * sizeof *list);
+    image_block *more = space->blocks;
+    if (list && space->count == space->room) {
+        const size_t twice = 2 * space->room + 1;
+        more = realloc(more, twice * sizeof *more);
+        if (more) space->blocks = more;
+        if (more) space->room = twice;
+    }
+    if (!list || !more) {
+        free(list);
+        return NULL;
+    }
+    memmove(more + at + 1, more + at, (space->count++ - at) * sizeof *more);
+    more[at].list = list;
+    more[at].count = 0;
+    more[at].room = room;
+    return &more[at];
 }
 
-/* Put n ranges instead of the ranges [low, high). */
-static int put_ranges(image_space *space, size_t low, size_t high,
-                  const image_range *fresh, size_t n)
+/* Room in a block for one more range at a place, which may be in another block
+ * then. 0, or -1 without memory. */
+static int room_for_one(image_space *space, image_place *p)
 {
-    const size_t count = space->count - (high - low) + n;
-    if (count > space->capacity) {
-        const size_t capacity = 2 * count + 14;
-        image_range *more;
-        if (space->count) move_gap(space, space->count);
-        more = realloc(space->ranges, capacity * sizeof *more);
-        if (!more) return -1;
-        space->ranges = more;
-        space->capacity = capacity;
+    image_block *b, *next;
+    uint32_t kept;
+    if (p->block == space->count && p->block > 0) { /* after the last one */
+        p->block--;
+        p->at = space->blocks[p->block].count;
     }
-    if (n != high - low) {
-        move_gap(space, high);
-        space->gap = low + n;
-        space->count = count;
+    if (p->block == space->count)
+        return new_block(space, p->block, 4) ? 0 : -1;
+    b = &space->blocks[p->block];
+    if (b->count < b->room) return 0;
+    if (b->room < IMAGE_BLOCK) {
+        image_range *const list = realloc(b->list, 2 * b->room * sizeof *list);
+        if (!list) return -1;
+        b->list = list;
+        b->room *= 2;
+        return 0;
     }
-    for (size_t i = 0; i < n; i++) *image_range_of(space, low + i) = fresh[i];
+    /* In two; at the end, where most of them come in order, all of it stays. */
+    kept = p->at == b->count ? b->count : b->count / 2;
+    next = new_block(space, p->block + 1, IMAGE_BLOCK);
+    if (!next) return -1;
+    b = next - 1;
+    next->count = b->count - kept;
+    memcpy(next->list, b->list + kept, next->count * sizeof *next->list);
+    b->count = kept;
+    if (p->at < kept || (p->at == kept && next->count)) return 0;
+    p->block++;
+    p->at -= kept;
     return 0;
+}
+
+static int put_range(image_space *space, image_place p, const image_range *r)
+{
+    image_block *b;
+    if (room_for_one(space, &p)) return -1;
+    b = &space->blocks[p.block];
+    memmove(b->list + p.at + 1, b->list + p.at,
+            (b->count++ - p.at) * sizeof *b->list);
+    b->list[p.at] = *r;
+    return 0;
+}
+
+/* Take ranges of a block away: from p.at to before `to`. */
+static void take_ranges(image_space *space, image_place p, uint32_t to)
+{
+    image_block *const b = &space->blocks[p.block];
+    memmove(b->list + p.at, b->list + to, (b->count - to) * sizeof *b->list);
+    b->count -= to - p.at;
+    if (b->count) return;
+    free(b->list);
+    memmove(b, b + 1, (--space->count - p.block) * sizeof *b);
 }
 
 /* Take whatever is at [place->first, place->last] away; put place there if it
  * belongs to a section. */
 static int cut(image_space *space, const image_range *place)
 {
-    image_range fresh[3];
-    size_t n = 0;
-    size_t low = first_from(space, place->first);
-    size_t high = low;
-    while (high < space->count
-           && image_range_of(space, high)->first <= place->last)
-        high++;
-    if (low < high && image_range_of(space, low)->first < place->first) {
-        fresh[n] = *image_range_of(space, low);
-        fresh[n++].last = place->first - 1;
+    image_place p = first_from(space, place->first);
+    image_range *r = image_range_at(space, p);
+    image_range rest;
+    if (r && r->first < place->first) {
+        rest = *r;
+        r->last = place->first - 1;
+        p = image_after(space, p);
+        if (rest.last > place->last) {
+            rest.first = place->last + 1;
+            if (put_range(space, p, &rest)) return -1;
+            p = first_from(space, place->first);
+        }
     }
-    if (place->section) fresh[n++] = *place;
-    if (low < high && image_range_of(space, high - 1)->last > place->last) {
-        fresh[n] = *image_range_of(space, high - 1);
-        fresh[n++].first = place->last + 1;
+    while ((r = image_range_at(space, p)) && r->first <= place->last) {
+        uint32_t to = p.at;
+        const image_block *const b = &space->blocks[p.block];
+        while (to < b->count && b->list[to].last <= place->last) to++;
+        if (to == p.at) {
+            r->first = place->last + 1;
+            break;
+        }
+        take_ranges(space, p, to);
+        p = first_from(space, place->first);
     }
-    return put_ranges(space, low, high, fresh, n);
+    return place->section ? put_range(space, p, place) : 0;
 }
 
 /* The index of an address space, made if need be; SIZE_MAX without memory. */
@@ -131,6 +198,12 @@ static size_t get_space(image *im, uint64_t cr3, uint64_t vmcs)
     return n;
 }
 
+static void forget_hit(image *im)
+{
+    memset(&im->hit, 0, sizeof im->hit);
+    im->hit_space = 0;
+}
+
 /* Let [place->first, place->last] be seen in an address space. */
 static int show(image *im, const ipt_asid *asid, const image_range *place)
 {
@@ -138,7 +211,7 @@ static int show(image *im, const ipt_asid *asid, const image_range *place)
     uint64_t vmcs = asid ? asid->vmcs : IPT_ASID_UNKNOWN;
     size_t own = get_space(im, cr3, vmcs);
     if (own == SIZE_MAX) return -1;
-    im->hit_space = im->hit_range = 0;
+    forget_hit(im);
     for (size_t i = 0; i < im->space_count; i++) {
         image_range range = *place;
         if (!space_matches(&im->spaces[i], cr3, vmcs)) continue;
@@ -219,15 +292,27 @@ const char *image_add_part(image *im, const ipt_asid *asid,
     return show_section(im, asid);
 }
 
+/* Which sections are shown, by identifier; or other identifiers take the place of
+ * those. */
+static void each_section(image *im, uint32_t *list, int renames)
+{
+    for (size_t i = 0; i < im->space_count; i++) {
+        const image_space *const space = &im->spaces[i];
+        image_place p = {0, 0};
+        image_range *r;
+        for (; (r = image_range_at(space, p)); p = image_after(space, p))
+            if (renames) r->section = list[r->section];
+            else list[r->section] = 1;
+    }
+}
+
 const char *image_forget(image *im)
 {
     uint32_t *const moved = calloc((size_t) im->section_count + 1,
                                    sizeof *moved);
     uint32_t count = 0;
     if (!moved) return no_memory;
-    for (size_t i = 0; i < im->space_count; i++)
-        for (size_t k = 0; k < im->spaces[i].count; k++)
-            moved[image_range_of(&im->spaces[i], k)->section] = 1;
+    each_section(im, moved, 0);
     for (uint32_t i = 0; i < im->section_count; i++) {
         if (moved[i + 1]) {
             im->sections[count] = im->sections[i];
@@ -237,10 +322,7 @@ const char *image_forget(image *im)
             free(im->sections[i].data);
         }
     }
-    for (size_t i = 0; i < im->space_count; i++)
-        for (size_t k = 0; k < im->spaces[i].count; k++)
-            image_range_of(&im->spaces[i], k)->section
-                = moved[image_range_of(&im->spaces[i], k)->section];
+    each_section(im, moved, 1);
     im->section_count = count;
     free(moved);
     return NULL;
@@ -249,7 +331,7 @@ const char *image_forget(image *im)
 const char *image_hide(image *im, uint64_t first, uint64_t last)
 {
     const image_range nothing = {first, last, 0};
-    im->hit_space = im->hit_range = 0;
+    forget_hit(im);
     for (size_t i = 0; i < im->space_count; i++)
         if (cut(&im->spaces[i], &nothing)) return no_memory;
     return NULL;
@@ -259,16 +341,19 @@ const char *image_hide(image *im, uint64_t first, uint64_t last)
  * own. */
 static int copy_space(image *im, const image *from, const image_space *space)
 {
-    size_t at = get_space(im, space->cr3, space->vmcs);
+    const size_t at = get_space(im, space->cr3, space->vmcs);
+    image_place p = {0, 0};
+    const image_range *r;
     if (at == SIZE_MAX) return -1;
-    for (size_t i = 0; i < space->count; i++) {
-        image_range range = *image_range_of(space, i);
+    for (; (r = image_range_at(space, p)); p = image_after(space, p)) {
+        const image_place end = {im->spaces[at].count, 0};
+        image_range range = *r;
         image_section *section = new_section(im);
         if (!section) return -1;
         *section = from->sections[range.section - 1];
         section->borrowed = 1;
         range.section = im->section_count;
-        if (put_ranges(&im->spaces[at], i, i, &range, 1)) return -1;
+        if (put_range(&im->spaces[at], end, &range)) return -1;
     }
     return 0;
 }
@@ -588,28 +673,27 @@ const char *image_add_pages(image *im, const ipt_asid *asid, const char *prefix)
 
 /* ---- reading ---- */
 
-/* Whether the byte at ip is in range `hit` of space `at`; remembers it. */
-static int is_at(image *im, size_t at, size_t hit, const ipt_asid *asid,
-                 uint64_t ip)
+/* The range at a place of space `at` if it has the byte at ip, and is remembered. */
+static const image_range *is_at(image *im, size_t at, image_place p,
+                                const ipt_asid *asid, uint64_t ip)
 {
-    const image_space *space = &im->spaces[at];
-    if (hit >= space->count || ip < image_range_of(space, hit)->first
-        || ip > image_range_of(space, hit)->last
+    const image_space *const space = &im->spaces[at];
+    const image_range *const r = image_range_at(space, p);
+    if (!r || ip < r->first || ip > r->last
         || !space_matches(space, asid->cr3, asid->vmcs))
-        return 0;
+        return NULL;
     im->hit_space = at;
-    im->hit_range = hit;
-    return 1;
+    im->hit = p;
+    return r;
 }
 
 const image_range *image_find(image *im, const ipt_asid *asid, uint64_t ip)
 {
-    int found = im->space_count > 0
-        && is_at(im, im->hit_space, im->hit_range, asid, ip);
+    const image_range *found = im->space_count == 0 ? NULL
+        : is_at(im, im->hit_space, im->hit, asid, ip);
     for (size_t i = 0; i < im->space_count && !found; i++)
         found = is_at(im, i, first_from(&im->spaces[i], ip), asid, ip);
-    return found ? image_range_of(&im->spaces[im->hit_space],
-                                  im->hit_range) : NULL;
+    return found;
 }
 
 /* Bytes of a section; returns how many are there. */
@@ -679,13 +763,12 @@ size_t image_gap(image *im, const ipt_asid *asid, uint64_t ip, size_t size)
 {
     for (size_t i = 0; i < im->space_count && size; i++) {
         const image_space *space = &im->spaces[i];
-        size_t next;
+        const image_range *next;
         if (!space_matches(space, asid->cr3, asid->vmcs)) continue;
-        next = first_from(space, ip);
-        if (next == space->count) continue;
-        if (image_range_of(space, next)->first <= ip) return 0;
-        if (size > image_range_of(space, next)->first - ip)
-            size = (size_t) (image_range_of(space, next)->first - ip);
+        next = image_range_at(space, first_from(space, ip));
+        if (!next) continue;
+        if (next->first <= ip) return 0;
+        if (size > next->first - ip) size = (size_t) (next->first - ip);
     }
     return size;
 }

@@ -36,17 +36,29 @@ typedef struct image_range {
     uint32_t section; /* its identifier */
 } image_range;
 
-/* Ranges of one address space, sorted, without overlap. The free part of the
- * array is where the last change was, so that a change near it moves few
- * ranges. */
+#define IMAGE_BLOCK 128u
+
+/* Ranges, sorted, without overlap: at least 1. */
+typedef struct image_block {
+    image_range *list;
+    uint32_t count;
+    uint32_t room;
+} image_block;
+
+/* Those of one address space, in blocks, so that a change moves few of them. */
 typedef struct image_space {
     uint64_t cr3;  /* IPT_ASID_UNKNOWN: any */
     uint64_t vmcs;
-    image_range *ranges; /* image_range_of */
-    size_t count;
-    size_t capacity;
-    size_t gap;          /* ranges before it */
+    image_block *blocks;
+    size_t count;  /* of blocks */
+    size_t room;
 } image_space;
+
+/* Where a range is; the first one at {0, 0}. */
+typedef struct image_place {
+    size_t block;
+    uint32_t at;
+} image_place;
 
 typedef struct image {
     image_section *sections; /* identifier n is sections[n - 1] */
@@ -54,14 +66,25 @@ typedef struct image {
     image_space *spaces;
     size_t space_count;
     size_t hit_space; /* where the last byte was found */
-    size_t hit_range;
+    image_place hit;
     char why[600]; /* a message of image_add_map that has a name in it */
 } image;
 
-static inline image_range *image_range_of(const image_space *space, size_t i)
+/* The range there; NULL after the last one. */
+static inline image_range *image_range_at(const image_space *space, image_place p)
 {
-    return &space->ranges[i < space->gap ? i
-                                         : i + space->capacity - space->count];
+    return p.block < space->count && p.at < space->blocks[p.block].count
+               ? &space->blocks[p.block].list[p.at] : NULL;
+}
+
+/* The place after one that has a range. */
+static inline image_place image_after(const image_space *space, image_place p)
+{
+    if (++p.at == space->blocks[p.block].count) {
+        p.block++;
+        p.at = 0;
+    }
+    return p;
 }
 
 void image_init(image *im);

@@ -942,9 +942,11 @@ static void index_poke(spaces *s, const perfdata_record *r)
 
 static void show_unpoked(spaces *s)
 {
-    const image_space *all = s->poked.spaces;
-    for (size_t i = 0; s->poked.space_count && i < all->count; i++) {
-        const image_range *range = image_range_of(all, i);
+    const image_space *const all = s->poked.spaces;
+    image_place p = {0, 0};
+    const image_range *range;
+    for (; s->poked.space_count && (range = image_range_at(all, p));
+         p = image_after(all, p)) {
         const image_section *section = &s->poked.sections[range->section - 1];
         const uint64_t from = section->from + (range->first - section->base);
         const uint64_t to = from + (range->last - range->first) + 1;

@@ -169,10 +169,14 @@ static int write_ranges(const tool_args *args, perfwrite *w,
                         const image *code)
 {
     int status = 0;
-    for (size_t i = 0; i < code->space_count; i++)
-        for (size_t j = 0; j < code->spaces[i].count && status == 0; j++)
-            status = write_range(args, w, who, from, code,
-                                 image_range_of(&code->spaces[i], j));
+    for (size_t i = 0; i < code->space_count; i++) {
+        const image_space *const space = &code->spaces[i];
+        image_place p = {0, 0};
+        const image_range *r;
+        for (; status == 0 && (r = image_range_at(space, p));
+             p = image_after(space, p))
+            status = write_range(args, w, who, from, code, r);
+    }
     return status;
 }
 
