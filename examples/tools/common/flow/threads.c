@@ -32,7 +32,6 @@ typedef struct scout {
     ipt_clock clock;
     uint64_t offset; /* of the last packet that moved the clock */
     uint64_t tsc;    /* its time */
-    uint8_t open;
     uint8_t ended;
 } scout;
 
@@ -109,7 +108,7 @@ struct threads_queue_ {
     ipt_config config;
     window trace;
     flow_decoder decoder;
-    scout ahead;
+    scout *ahead;  /* NULL: not needed so far */
     dates *dates;  /* NULL: nobody wants them */
     flow_plan *plan; /* NULL: not needed so far */
     threads_who who;
@@ -133,6 +132,7 @@ struct threads_queue_ {
     uint8_t doubtful;        /* perhaps the wrong code was decoded: calls of it
                                 are on the stack up to the PSB after this: */
     uint64_t doubtful_at;
+    uint64_t done;           /* bytes of it that threads.open has */
     uint64_t skip_from;      /* trace from there on is skipped; UINT64_MAX */
     uint64_t cr3;            /* that the trace named last */
     uint8_t by_cpu;
@@ -975,13 +975,17 @@ static int next_event(threads_queue_ *q, ipt_event *event)
 
 static int report(threads *t)
 {
-    uint64_t done = t->done;
     if (!t->config.progress) return 0;
-    for (uint32_t i = 0; i < t->queues.queue_count; i++)
-        if (t->all[i].state != ENDED && t->all[i].in)
-            done += t->all[i].trace.done;
-    t->stopped |= t->config.progress(done, t->size, t->config.context) != 0;
+    t->stopped |= t->config.progress(t->done + t->open, t->size,
+                                     t->config.context) != 0;
     return t->stopped;
+}
+
+/* Of what is decoded, so much was read. */
+static void note_done(threads_queue_ *q)
+{
+    q->in->open += q->trace.done - q->done;
+    q->done = q->trace.done;
 }
 
 /* Trace goes on; what nobody needs any more goes. */
@@ -991,6 +995,7 @@ static void read_on(threads_queue_ *q)
     const dates *const d = q->dates;
     if (d) dates_read(q->dates, release);
     window_more(&q->trace, d && d->release < release ? d->release : release);
+    note_done(q);
     report(q->in);
 }
 
@@ -1055,10 +1060,11 @@ static int read_code(uint8_t *buffer, size_t size, const ipt_asid *asid,
 
 /* ---- the time after a place ---- */
 
-static void scout_close(scout *s)
+static void scout_close(threads_queue_ *q)
 {
-    if (s->open) window_close(&s->trace);
-    s->open = 0;
+    if (q->ahead) window_close(&q->ahead->trace);
+    free(q->ahead);
+    q->ahead = NULL;
 }
 
 static void only_part(const threads *t, uint32_t queue, window *w)
@@ -1067,28 +1073,30 @@ static void only_part(const threads *t, uint32_t queue, window *w)
     if (part && (part->from || part->to != UINT64_MAX)) window_only(w, part, 1);
 }
 
-static int scout_open(threads_queue_ *q)
+static scout *scout_open(threads_queue_ *q)
 {
-    scout *const s = &q->ahead;
     const uint32_t number = (uint32_t) (q->queue - q->in->queues.queues);
-    if (s->open) return 1;
-    if (window_open(&s->trace, q->in->config.file, &q->in->queues, number))
-        return 0;
-    s->open = 1;
+    scout *const s = (scout *) malloc(sizeof *s);
+    if (!s || window_open(&s->trace, q->in->config.file, &q->in->queues, number)) {
+        free(s);
+        return NULL;
+    }
     only_part(q->in, number, &s->trace);
     s->ended = ipt_pkt_init(&s->packets, &q->config, &s->trace.trace) < 0
             || ipt_time_init(&s->clock, &q->config) < 0;
     window_more(&s->trace, 0);
     s->offset = s->tsc = 0;
-    return 1;
+    return s;
 }
 
 /* The time of the first packet after `offset` that has one; NO_TIME. */
 static uint64_t time_after(threads_queue_ *q, uint64_t offset)
 {
-    scout *const s = &q->ahead;
     ipt_packet packet;
-    if (!scout_open(q)) return NO_TIME;
+    scout *s;
+    if (!q->ahead) q->ahead = scout_open(q);
+    s = q->ahead;
+    if (!s) return NO_TIME;
     while (!s->ended && s->offset <= offset) {
         const uint64_t at = s->packets.at.offset;
         int status = s->packets.at.valid & IPT_AT_SYNC
@@ -2668,6 +2676,21 @@ static size_t first_run(const threads *t, uint64_t key)
     return low;
 }
 
+/* The same of AUX records. */
+static size_t first_aux(const threads *t, uint64_t key)
+{
+    size_t low = 0;
+    size_t high = t->aux_count;
+    while (low < high) {
+        const size_t middle = low + (high - low) / 2;
+        if (t->aux[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 static void find_runs(threads_queue_ *q)
 {
     const threads *const t = q->in;
@@ -2681,10 +2704,8 @@ static void find_runs(threads_queue_ *q)
             t->runs[i].queue = q->who.queue;
         if (q->run < q->run_end) t->runs[q->run].tsc = t->runs[q->run].in = 0;
     }
-    while (q->aux < t->aux_count && t->aux[q->aux].key < key) q->aux++;
-    q->aux_end = q->aux;
-    while (q->aux_end < t->aux_count && t->aux[q->aux_end].key == key)
-        q->aux_end++;
+    q->aux = first_aux(t, key);
+    q->aux_end = first_aux(t, (uint64_t) key + 1);
 }
 
 /* When a queue was recorded, more or less: the trace's record says it, or any
@@ -2798,12 +2819,14 @@ static uint64_t part_size(const threads *t, uint32_t queue)
 static void queue_close(threads_queue_ *q)
 {
     threads *const t = q->in;
+    t->open -= q->done;
+    q->done = 0;
     t->done += part_size(t, q->who.queue);
     if (t->windowed && q->shown && !q->trace.trace.open
         && window_end(&q->trace) >= q->queue->size)
         lose_end(t, q->queue);
     end_skip(q, window_end(&q->trace));
-    scout_close(&q->ahead);
+    scout_close(q);
     if (is_dated(q, UINT64_MAX)) tell_dates(q, UINT64_MAX, 0);
     free(q->dates);
     q->dates = NULL;
@@ -2845,25 +2868,42 @@ static void step(threads_queue_ *q, uint64_t limit)
     advance(q, limit);
 }
 
+/* Turns are a tree: the least of two are in the one above them, down to turns[1];
+ * those of the queues come last. */
 static void note_turn(threads *t, uint32_t i)
 {
     const threads_queue_ *const q = &t->all[i];
-    t->turns[i].time = q->state == ENDED ? NO_TIME : time_of(q);
-    t->turns[i].turn = q->state == ENDED ? NO_TIME : turn_of(q);
+    threads_turn_ *const all = t->turns;
+    size_t at = t->leaf + i;
+    all[at].time = q->state == ENDED ? NO_TIME : time_of(q);
+    all[at].turn = q->state == ENDED ? NO_TIME : turn_of(q);
+    for (at /= 2; at; at /= 2) {
+        const threads_turn_ *const two = &all[2 * at];
+        all[at].time = two[0].time < two[1].time ? two[0].time : two[1].time;
+        all[at].turn = two[0].turn < two[1].turn ? two[0].turn : two[1].turn;
+    }
 }
 
-/* The queue whose turn it is; SIZE_MAX if none can go on before a time. There
- * may be thousands, in far more memory than their turns. */
+/* The queue whose turn it is, the first one of several; SIZE_MAX if none can go on
+ * before a time. There may be thousands. */
 static size_t choose(const threads *t, uint64_t limit)
 {
-    size_t best = SIZE_MAX;
-    uint64_t turn = 0;
-    for (uint32_t i = 0; i < t->queues.queue_count; i++) {
-        if (t->turns[i].time >= limit
-            || (best != SIZE_MAX && t->turns[i].turn >= turn))
+    size_t best = SIZE_MAX, at = 1;
+    uint64_t turn = NO_TIME;
+    while (at) {
+        const threads_turn_ *const here = &t->turns[at];
+        const int wanted = here->time < limit
+                        && (best == SIZE_MAX || here->turn < turn);
+        if (wanted && at < t->leaf) {
+            at *= 2;
             continue;
-        best = i;
-        turn = t->turns[i].turn;
+        }
+        if (wanted) {
+            best = at - t->leaf;
+            turn = here->turn;
+        }
+        while (at & 1) at /= 2; /* the next one that is not below this */
+        at += at != 0;
     }
     return best;
 }
@@ -3034,6 +3074,7 @@ static void take_turn(threads *t, uint32_t i, uint64_t limit)
 {
     const uint64_t plans = t->plans;
     step(&t->all[i], limit);
+    note_done(&t->all[i]);
     if (t->all[i].state == ENDED) queue_close(&t->all[i]);
     note_turn(t, i);
     for (i = 0; plans != t->plans && i < t->queues.queue_count; i++)
@@ -3167,8 +3208,10 @@ int threads_run(threads *t)
     t->aligner = align_new();
     t->all = (threads_queue_ *) calloc((size_t) t->queues.queue_count + 1,
                                        sizeof *t->all);
-    t->turns = (threads_turn_ *) calloc((size_t) t->queues.queue_count + 1,
-                                        sizeof *t->turns);
+    for (t->leaf = 1; t->leaf < t->queues.queue_count;) t->leaf *= 2;
+    t->turns = (threads_turn_ *) malloc(2 * t->leaf * sizeof *t->turns);
+    for (size_t i = 0; t->turns && i < 2 * t->leaf; i++)
+        t->turns[i].time = t->turns[i].turn = NO_TIME;
     if (lines && t->all && t->turns && t->aligner
         && ipt_cache_init(&t->cache, lines, LINES) >= 0)
         status = t->timed ? run_timed(t) : run_timeless(t);

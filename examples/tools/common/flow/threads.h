@@ -256,7 +256,9 @@ typedef struct threads {
     pids known;            /* threads_add: numbers in the list, from 1 */
     threads_places_ shared[THREADS_SHARED_];
     threads_queue_ *all;
-    threads_turn_ *turns; /* of each of them */
+    threads_turn_ *turns; /* of each of them, from `leaf` on */
+    size_t leaf;          /* a power of two */
+    uint64_t open;        /* bytes that were read of queues that go on */
     window_span *parts;   /* ... what is decoded; NULL: all */
     uint64_t plans;       /* that were made of what all do */
     pids cpus;             /* those that switched */

@@ -117,10 +117,12 @@ int window_open(window *w, const perffile *file, const perfdata_queues *queues,
     w->pieces = queues->pieces + queues->queues[queue].first;
     w->count = queues->queues[queue].count;
     w->span_count = 1;
+    w->room = queues->queues[queue].size < WINDOW_ROOM /* 1: to come to its end */
+                  ? (size_t) queues->queues[queue].size + 1 : WINDOW_ROOM;
     w->most = WINDOW_SIZE;
     w->trace.seg = w->segs;
     w->trace.open = 1;
-    w->bytes = (uint8_t *) malloc(WINDOW_ROOM);
+    w->bytes = (uint8_t *) malloc(w->room);
     if (!w->bytes) return -1;
     if (w->count) enter(w);
     return 0;
@@ -286,13 +288,13 @@ static void fill(window *w, size_t used, size_t most)
 
 void window_more(window *w, uint64_t release)
 {
-    fill(w, drop(w, release), w->most);
+    fill(w, drop(w, release), w->most < w->room ? w->most : w->room);
 }
 
 int window_grow(window *w)
 {
     const size_t used = w->used;
-    if (w->trace.open) fill(w, used, WINDOW_ROOM);
+    if (w->trace.open) fill(w, used, w->room);
     return w->used > used || !w->trace.open;
 }
 

@@ -16,7 +16,7 @@
 #include "perffile.h"
 
 #define WINDOW_SIZE  65536u  /* bytes of trace that are read in one go */
-#define WINDOW_ROOM  131072u /* ... and that there is room for */
+#define WINDOW_ROOM  131072u /* ... and that there is room for, at most */
 #define WINDOW_SEGS  80u
 #define WINDOW_MARKS 32u
 
@@ -45,7 +45,8 @@ typedef struct window {
     uint32_t count;
     uint32_t next;   /* the piece that is read now */
     uint32_t seg_count;
-    size_t used;     /* of bytes */
+    size_t used;     /* of bytes, of */
+    size_t room;     /* ... so many: all that the queue has, or WINDOW_ROOM */
     uint64_t from;   /* in it */
     uint64_t to;     /* its end, without what perf appended */
     uint64_t base;   /* where it begins in the stream */
