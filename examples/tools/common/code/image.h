@@ -45,7 +45,7 @@ typedef struct image_block {
     uint32_t room;
 } image_block;
 
-/* Those of one address space, in blocks, so that a change moves few of them. */
+/* Ranges of one address space, in blocks, so that a change moves few of them. */
 typedef struct image_space {
     uint64_t cr3;  /* IPT_ASID_UNKNOWN: any */
     uint64_t vmcs;

@@ -2676,7 +2676,7 @@ static size_t first_run(const threads *t, uint64_t key)
     return low;
 }
 
-/* The same of AUX records. */
+/* The first AUX record of a cpu, or of a thread, or of a later one. */
 static size_t first_aux(const threads *t, uint64_t key)
 {
     size_t low = 0;
