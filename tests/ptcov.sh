@@ -4,6 +4,7 @@
 
 . "$(dirname "$0")/check/lib.sh"
 ptcov=$(cd "${BUILD:-build}" && pwd)/ptcov
+ptprof=${ptcov%ptcov}ptprof
 recording=$root/examples/recording
 CC=${CC:-cc}
 cd "$tmp" || exit 2
@@ -170,6 +171,19 @@ same "drcov: a folder's maps (<) and a part of a file (>)" want got
 
 # ---- a perf.data ----
 
+# covers WHAT LOG...: cov has the bytes of the instructions in these logs, and no
+# others.
+covers() {
+    what=$1
+    shift
+    od -An -v -tx8 -w8 "$@" | sed 's/^ *0*//' | sort -u |
+        awk -f "$root/tests/exports.awk" -v bytes=1 code - | sort -u >want
+    read_drcov cov | while read -r at _ size _; do
+        echo "$((0x$at)) $((0x$size))"
+    done | awk '{for (i = 0; i < $2; i++) printf "%x\n", $1 + i}' | sort -u >ran
+    [ "$(wc -l <want)" -gt 100 ] && same "$what" want ran
+}
+
 # Conditional branches led where the recorder's logs of all threads go on, as often.
 perf_data() {
     for log in log/*.u64; do
@@ -188,18 +202,17 @@ perf_data() {
     expect_empty "indirect edges are in the logs" wrong
     [ "$(wc -l <more)" -gt "$(wc -l <got)" ] && pass || fail "indirect edges"
 
-    # Code that was executed: all of it, and as the file has it.
-    read_drcov cov >blocks
+    # Code that was executed, byte by byte, of all threads and of each: by ptcov and
+    # by ptprof.
     cut -f 1,2 pairs | tr '\t' '\n' | sort -u >ran
-    sed 's/ .*//' blocks | sort -u | comm -23 - ran >wrong
-    expect_empty "blocks begin where instructions ran" wrong
-    while read -r at _ size _; do
-        echo "$((0x$at)) $((0x$size))"
-    done <blocks >bytes
-    while read -r at; do echo "$((0x$at))"; done <ran |
-        awk 'NR == FNR {for (i = 0; i < $2; i++) is[$1 + i] = 1; next}
-            !($1 in is) {print}' bytes - >wrong
-    expect_empty "instructions that ran and are in no block" wrong
+    objdump -d -w tree | awk 'NR == FNR {ran[$1 ":"]; next} $1 in ran' ran - >code
+    covers "ptcov --drcov" log/*.u64
+    "$ptprof" --quiet --drcov cov perf.data 2>err
+    covers "ptprof --drcov" log/*.u64
+    for log in log/*.u64; do
+        "$ptprof" --quiet --drcov cov --tid "$(basename "$log" .u64)" perf.data 2>err
+        covers "ptprof --drcov --tid" "$log"
+    done
 
     # Each thread for itself, in all what the whole is; counters are those of edges.
     for log in log/*.u64; do
