@@ -68,6 +68,7 @@ views() {
     same "$1" 2 --callgrind - --strict
     same "$1" 7 --chrome -
     same "$1" 2 --before signal --last 5
+    same "$1" 3 --before crash
     same "$1" 3 --hot
     same "$1" 2 --waits --flat
     same "$1" 2 --drcov - --dso tree
@@ -203,5 +204,5 @@ if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
     damage 5
     same "2 cpus, damaged" 2 --event --errors
 fi
-rest 463 all
+rest 477 all
 report
