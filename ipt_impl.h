@@ -6965,7 +6965,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
 
 /* ==========================================================================
  * [walk]  the walk over the code that executed
- * Uses: [base], [pkt], [evt], [classify], [cache], [bind].  State: ipt_walk_.
+ * Uses: [base], [pkt], [sync], [evt], [classify], [cache], [bind].
+ * State: ipt_walk_.
  *
  * The walk is before the instruction at flow's ip. It has the run of code that
  * begins or goes on there, and what says how flow goes on: TNT bits, the target
@@ -8725,9 +8726,24 @@ static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_leave(&w->cur, at, status);
 }
 
-/* A _sync function ends here. */
-static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
+enum { /* how: to which PSB */
+    IPTI_SYNC_FORWARD,
+    IPTI_SYNC_BACKWARD,
+    IPTI_SYNC_SET /* the one at `offset` */
+};
+
+/* A _sync function. */
+static int ipti_walk_sync(ipt_walk_ *w, ipt_where *at, int how,
+                          uint64_t offset)
 {
+    int status;
+
+    if (how == IPTI_SYNC_FORWARD)
+        status = ipti_sync_forward(&w->cur, at);
+    else if (how == IPTI_SYNC_BACKWARD)
+        status = ipti_sync_stepback(&w->cur, at, w->item.from);
+    else
+        status = ipti_sync_set(&w->cur, at, offset, 1);
     if (status >= 0) {
         ipti_walk_reset(w, at);
         status = ipti_walk_look(w, at);
@@ -8929,7 +8945,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
         w->evt.error = IPT_OK;
     if (w->item.begun)
         ipti_item_full(&w->item, 1);
-    return ipti_resync_find(w, at);
+    return ipti_walk_leave(w, at, ipti_resync_find(w, at));
 }
 
 /* Before a _next: finish a _resync that stopped for trace, fuel or room for
@@ -9188,8 +9204,7 @@ static IPTI_HOT int ipti_walk_on(ipt_walk_ *w, ipt_where *at, uint64_t *offset)
 
 /* ==========================================================================
  * [blk]  blocks in execution order, a view of the walk
- * Uses: [base], [sync], [classify], [cache], [bind], [walk].
- * State: ipt_blk_decoder.
+ * Uses: [base], [classify], [cache], [bind], [walk].  State: ipt_blk_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
@@ -9207,28 +9222,21 @@ IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_FORWARD, 0);
 }
 
 IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.item.from));
+    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_BACKWARD, 0);
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_SET, offset);
 }
 
 IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
@@ -9249,8 +9257,7 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_walk_resync(&decoder->walk_, &decoder->at));
+    return ipti_walk_resync(&decoder->walk_, &decoder->at);
 }
 
 /* A block begins at `ip`. */
@@ -9528,7 +9535,7 @@ IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
 
 /* ==========================================================================
  * [insn]  instructions in execution order, a view of the walk
- * Uses: [base], [sync], [walk].  State: ipt_insn_decoder.
+ * Uses: [base], [walk].  State: ipt_insn_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
@@ -9546,28 +9553,21 @@ IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_forward(&decoder->walk_.cur, &decoder->at));
+    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_FORWARD, 0);
 }
 
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_stepback(&decoder->walk_.cur, &decoder->at,
-                           decoder->walk_.item.from));
+    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_BACKWARD, 0);
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_synced(
-        &decoder->walk_, &decoder->at,
-        ipti_sync_set(&decoder->walk_.cur, &decoder->at, offset, 1));
+    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_SET, offset);
 }
 
 IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
@@ -9588,8 +9588,7 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
 {
     if (IPTI_BAD_SELF(decoder))
         return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_leave(&decoder->walk_, &decoder->at,
-                           ipti_walk_resync(&decoder->walk_, &decoder->at));
+    return ipti_walk_resync(&decoder->walk_, &decoder->at);
 }
 
 /* An instruction of a span of one, or more flags of it: see ipti_walk_span. */
