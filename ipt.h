@@ -2687,7 +2687,7 @@ typedef struct ipt_out_ {
 typedef struct ipt_item_ {
     uint64_t from;     /* where the decoder synchronised; UINT64_MAX: something
                         * was handed out since then */
-    uint8_t full;      /* it is complete */
+    uint8_t full;      /* it is handed out before more is passed */
     uint8_t begun;     /* it is a block that may go on */
     uint8_t unsettled; /* what follows it is not known */
 } ipt_item_;

@@ -7037,9 +7037,9 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_blk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_aside ipti_out_wanted
- *           ipti_walk_wait ipti_blk_fill
- *   item    ipti_item_full ipti_item_unsettled ipti_walk_ready ipti_walk_clear
- *           ipti_walk_pull ipti_blk_slow
+ *           ipti_walk_wait ipti_span_pass
+ *   item    ipti_item_passed ipti_item_unsettled ipti_walk_ready
+ *           ipti_walk_clear ipti_walk_pull
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
  *   resync  ipti_resync_event ipti_resync_find
@@ -7275,8 +7275,9 @@ static inline void ipti_out_drop(ipt_out_ *out, unsigned n)
 {
     out->count = (uint8_t) (out->count - n);
     out->waiting = (uint8_t) (out->waiting > n ? out->waiting - n : 0);
-    IPT_MEMMOVE(out->events, out->events + n,
-                out->count * sizeof(out->events[0]));
+    if (IPTI_UNLIKELY(out->count))
+        IPT_MEMMOVE(out->events, out->events + n,
+                    out->count * sizeof(out->events[0]));
 }
 
 /* The event that was kept last waits to be pulled; those before it are still
@@ -7311,9 +7312,19 @@ static IPTI_APART void ipti_out_wanted(ipt_out_ *out, const ipt_config *config)
             out->ends_block = 1;
 }
 
-static inline void ipti_item_full(ipt_item_ *item, int full)
+/* A part of the item was passed: does the item end with it? full: before
+ * anything else is passed, it has to be handed out. */
+static IPTI_HOT void ipti_item_passed(ipt_item_ *item, int ends, int full)
 {
+    item->begun = (uint8_t) !ends;
     item->full = (uint8_t) full;
+}
+
+/* If one is in progress, it ends here, whatever comes. */
+static inline void ipti_item_end(ipt_item_ *item)
+{
+    if (item->begun)
+        ipti_item_passed(item, 1, 1);
 }
 
 static inline void ipti_item_unsettled(ipt_item_ *item, int unsettled)
@@ -8672,13 +8683,13 @@ static unsigned ipti_walk_pass(ipt_walk_ *w, unsigned most)
 static IPTI_APART void ipti_walk_clear(ipt_walk_ *w, const ipt_where *at,
                                        uint8_t mode)
 {
-    const int begun = w->item.full || w->item.begun;
+    const uint8_t full = w->item.full | w->item.begun;
 
     ipti_next_drop(&w->next, IPTI_NEXT_ALL);
     IPT_MEMSET((uint8_t *) w + offsetof(ipt_walk_, flow.enabled), 0,
                sizeof(*w) - offsetof(ipt_walk_, flow.enabled));
     w->item.from = at->sync;
-    ipti_item_full(&w->item, begun);
+    w->item.full = full;
     w->mode.old = mode == IPT_MODE_UNKNOWN;
     w->mode.now = w->mode.old ? w->cur.config->mode : mode;
 }
@@ -8726,29 +8737,32 @@ static int ipti_walk_leave(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_leave(&w->cur, at, status);
 }
 
+static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
+{
+    if (status >= 0) {
+        ipti_walk_reset(w, at);
+        status = ipti_walk_look(w, at);
+    }
+    return ipti_walk_leave(w, at, status);
+}
+
 enum { /* how: to which PSB */
     IPTI_SYNC_FORWARD,
     IPTI_SYNC_BACKWARD,
     IPTI_SYNC_SET /* the one at `offset` */
 };
 
-/* A _sync function. */
-static int ipti_walk_sync(ipt_walk_ *w, ipt_where *at, int how,
-                          uint64_t offset)
+/* A _sync function. Inline, so that a program has no code but for those that it
+ * calls. */
+static IPTI_PART int ipti_walk_sync(ipt_walk_ *w, ipt_where *at, int how,
+                                    uint64_t offset)
 {
-    int status;
-
     if (how == IPTI_SYNC_FORWARD)
-        status = ipti_sync_forward(&w->cur, at);
-    else if (how == IPTI_SYNC_BACKWARD)
-        status = ipti_sync_stepback(&w->cur, at, w->item.from);
-    else
-        status = ipti_sync_set(&w->cur, at, offset, 1);
-    if (status >= 0) {
-        ipti_walk_reset(w, at);
-        status = ipti_walk_look(w, at);
-    }
-    return ipti_walk_leave(w, at, status);
+        return ipti_walk_synced(w, at, ipti_sync_forward(&w->cur, at));
+    if (how == IPTI_SYNC_BACKWARD)
+        return ipti_walk_synced(
+            w, at, ipti_sync_stepback(&w->cur, at, w->item.from));
+    return ipti_walk_synced(w, at, ipti_sync_set(&w->cur, at, offset, 1));
 }
 
 /* Stand at a packet, in a given state. */
@@ -8783,8 +8797,8 @@ static int ipti_walk_asid(ipt_walk_ *w, ipt_where *at, const ipt_asid *asid)
     ipti_code_none(&w->code);
     ipti_place_none(&w->place);
     w->evt.vmx = (uint8_t) (1 + asid->nr);
-    if (w->item.begun && !ipti_asid_same(asid, &at->asid))
-        ipti_item_full(&w->item, 1); /* it ends where that does */
+    if (!ipti_asid_same(asid, &at->asid))
+        ipti_item_end(&w->item);
     IPTI_COPY(&at->asid, asid);
     if (w->flow.enabled && !ipti_walk_wanted(w, at)) {
         ipti_flow_state(&w->flow, 0, 1);
@@ -8943,8 +8957,7 @@ static int ipti_walk_resync(ipt_walk_ *w, ipt_where *at)
     if (w->evt.error == IPT_ERR_MISMATCH /* ipti_walk_deferred's: of flow */
         || w->evt.error == IPT_ERR_STATUS) /* the PSB+ is right */
         w->evt.error = IPT_OK;
-    if (w->item.begun)
-        ipti_item_full(&w->item, 1);
+    ipti_item_end(&w->item);
     return ipti_walk_leave(w, at, ipti_resync_find(w, at));
 }
 
@@ -8997,19 +9010,33 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
 
 /* ---- spans: what views see of flow ----
  *
- * A span is instructions one after another of one run that flow has passed, as
- * an ipt_block. ipti_walk_span gives the next one, of at most `most`
- * instructions. It ends where the run ends, or where an event cuts it. With a
- * status that is not negative it is settled: it is known what comes after it,
- * and the events that bind there wait to be pulled. A negative status with a
- * count that is not 0: the instructions were passed, and are not to be handed
- * out before another call has settled them; that call has the count 0, and the
- * flags that they have besides.
+ * A view makes items of spans: [insn] one of each, [blk] one of those up to
+ * `ends`. ipti_walk_span passes the instructions at flow's ip, up to the end of
+ * the run or to where an event cuts it, and settles them. Then it returns the
+ * status bits that go with an item, and the events that come after it wait to
+ * be pulled. Two things may come apart from each other:
+ *
+ *   count > 0, status < 0   the instructions were passed. The view keeps them,
+ *                           and hands out nothing
+ *   count 0, status >= 0    what the view has kept is settled now, and gets the
+ *                           flags of this span besides
  *
  * Where nothing can happen, short ways give spans of one instruction:
  * ipti_walk_step inside of a run; at its end ipti_walk_branch or, if that
  * returns 0, ipti_walk_turn. After these ipti_walk_on or ipti_walk_load takes
  * up the next run. */
+
+typedef struct ipti_span {
+    uint64_t offset; /* of the packet that proves them */
+    uint64_t ip;     /* of the first instruction */
+    uint64_t end_ip; /* of the last one, ... */
+    uint16_t count;
+    uint16_t flags;  /* IPT_FLOW_ */
+    uint8_t kind;    /* ... its IPT_INSN_ */
+    uint8_t size;    /* ... and its size */
+    uint8_t mode;    /* IPT_MODE_ */
+    uint8_t ends;    /* the item ends with it, or has ended before it */
+} ipti_span;
 
 /* Up to which instruction of the current run may flow step without a look at
  * anything? 0 where addresses wrap in the run, and where no trace proves it. */
@@ -9021,10 +9048,27 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
                ? (uint8_t) (w->code.count - 1) : 0;
 }
 
-/* Pass the next instructions of the run at flow's ip. An instruction with
+/* Does a block end after an instruction of that kind? */
+static IPTI_HOT int ipti_walk_ends(const ipt_walk_ *w, uint8_t kind)
+{
+    const uint32_t flags = w->cur.config->flags;
+
+    return ipti_kind_leaves(kind)
+           || (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
+           || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
+}
+
+/* Does an event that is not wanted end the item in progress? */
+static IPTI_HOT int ipti_span_cut(const ipt_walk_ *w, unsigned most)
+{
+    return most && w->item.begun && w->out.ends_block;
+}
+
+/* Pass the next instructions of the run at flow's ip. If the last of the run
+ * fails, those before it are a span; the error comes again. An instruction with
  * IPTI_CUT is a run of its own: no steps there. */
-static int ipti_span_pass(ipt_walk_ *w, ipt_where *at, unsigned most,
-                          ipt_block *span)
+static IPTI_PART int ipti_span_pass(ipt_walk_ *w, ipt_where *at, unsigned most,
+                                    ipti_span *span)
 {
     int status = ipti_walk_ready(w, at);
     unsigned n;
@@ -9032,57 +9076,90 @@ static int ipti_span_pass(ipt_walk_ *w, ipt_where *at, unsigned most,
 
     if (status < 0)
         return status;
+    if (ipti_span_cut(w, most))
+        return IPT_EVENT_FIRST;
+    if (!w->item.begun)
+        w->out.ends_block = 0; /* an event before a block does not end it */
     span->offset = w->code.offset;
     span->ip = w->flow.ip;
     span->mode = w->mode.now;
     span->flags = w->mode.speculative;
-    n = ipti_walk_pass(w, most);
+    n = ipti_walk_pass(w, most ? most : 1);
     if (n > 0) {
         span->flags |= ipti_marks_begin(&w->marks);
-        span->last_size = (uint8_t) (w->flow.ip - w->prev.ip);
+        span->size = (uint8_t) (w->flow.ip - w->prev.ip);
+    }
+    if (!most && n) {
         steps = ipti_walk_steps(w);
         ipti_code_flows(&w->code, steps,
                         steps && !w->next.has_event && !w->not_plain
                                 && ipti_walk_whole(w, &w->code.run)
                             ? ipti_walk_going(w) : 0);
-    } else {
+    } else if (n == 0 || (n < most && ipti_walk_at_last(w))) {
         status = ipti_walk_last(w, at);
-        if (status < 0)
+        if (status < 0 && n == 0)
             return status;
-        span->flags |= (uint16_t) status;
-        span->last_size = w->code.run.last_ & IPTI_INSN_MAX;
-        n = 1;
+        if (status >= 0) {
+            span->flags |= (uint16_t) status;
+            span->size = w->code.run.last_ & IPTI_INSN_MAX;
+            span->ends = w->code.run.leaves_
+                         | (w->code.run.last_ & IPTI_CUT);
+            n++;
+        }
     }
     span->kind = w->prev.kind;
     span->end_ip = w->prev.ip;
     span->count = (uint16_t) n;
+    span->ends = n >= most || span->ends || ipti_walk_ends(w, span->kind);
     return IPT_OK;
 }
 
-/* Get the next span, settled: see above. */
-static int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
-                          ipt_block *span)
+/* Pass a span, if the last one is settled, and settle it. Before an error the
+ * block in progress ends; the error comes again. Where a call can go on, it
+ * stays in progress. */
+static IPTI_PART int ipti_span_next(ipt_walk_ *w, ipt_where *at, unsigned most,
+                                    ipti_span *span)
 {
     int status = IPT_OK;
+    int cut;
 
-    span->count = span->flags = 0;
-    span->kind = span->last_size = 0; /* lest compilers warn */
     if (!w->item.full || w->item.unsettled) /* else of before a _sync */
         status = ipti_walk_resume(w, at);
-    if (status >= 0 && !w->item.full)
-        do
+    if (status < 0)
+        return status;
+    if (!w->item.full) {
+        do {
             status = ipti_span_pass(w, at, most, span);
-        while (status == IPT_EVENT_FIRST && !w->out.waiting);
-    if (status < 0)
-        return ipti_walk_leave(w, at, status);
-    ipti_item_full(&w->item, 1);
-    if (w->item.unsettled)
-        status = ipti_walk_settle(w, at);
-    if (status < 0)
-        return ipti_walk_leave(w, at, status);
-    span->flags |= ipti_marks_end(&w->marks);
-    ipti_item_full(&w->item, 0);
-    return ipti_walk_leave(w, at, ipti_walk_status(w));
+            cut = ipti_span_cut(w, most);
+        } while (status == IPT_EVENT_FIRST && !w->out.waiting && !cut);
+        if (status < 0 && !cut
+            && (!most || !w->item.begun || status == IPT_MORE
+                || status == IPT_BUDGET || status == IPT_NEED_PAGE))
+            return status;
+        ipti_item_passed(&w->item, status < 0 || span->ends, 1);
+    }
+    return w->item.unsettled ? ipti_walk_settle(w, at) : (int) IPT_OK;
+}
+
+/* Get the next span, of at most `most` instructions: see above. With 0 it has
+ * one, which is an item. */
+static IPTI_PART int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
+                                    ipti_span *span)
+{
+    int status;
+
+    IPT_MEMSET(span, 0, sizeof(*span)); /* lest compilers warn */
+    status = ipti_span_next(w, at, most, span);
+    if (status >= 0) {
+        span->ends = !most || !w->item.begun || w->out.waiting
+                     || w->out.ends_block;
+        ipti_item_passed(&w->item, span->ends, 0);
+        if (!span->ends)
+            return IPT_OK;
+        span->flags |= ipti_marks_end(&w->marks);
+        status = ipti_walk_status(w);
+    }
+    return ipti_walk_leave(w, at, status);
 }
 
 /* Pass the next instruction, which is at `ip` and has `size` bytes, if it is
@@ -9101,21 +9178,21 @@ static IPTI_HOT int ipti_walk_step(ipt_walk_ *w, uint64_t *ip, unsigned *size)
 }
 
 /* The last instruction of the current run, which was passed, as a span. */
-static IPTI_HOT int ipti_span_last(const ipt_walk_ *w, ipt_block *span)
+static IPTI_HOT int ipti_span_last(const ipt_walk_ *w, ipti_span *span)
 {
     span->offset = w->code.offset;
     span->ip = w->prev.ip;
     span->flags = w->mode.speculative;
     span->mode = w->mode.now;
     span->kind = w->prev.kind;
-    span->last_size = w->code.run.last_;
+    span->size = w->code.run.last_;
     span->count = 1;
     return 1;
 }
 
 /* Pass the last instruction of the current run, if it is a conditional branch
  * that leaves a bit, and nothing can happen around it. */
-static IPTI_HOT int ipti_walk_branch(ipt_walk_ *w, ipt_block *span)
+static IPTI_HOT int ipti_walk_branch(ipt_walk_ *w, ipti_span *span)
 {
     if (IPTI_UNLIKELY(w->code.whole != IPTI_FLOWS
                       || w->place.version != *w->valid)
@@ -9129,7 +9206,7 @@ static IPTI_HOT int ipti_walk_branch(ipt_walk_ *w, ipt_block *span)
  * ipti_walk_span has to go on, as after one that is not settled; an error comes
  * again there. */
 static IPTI_HOT int ipti_walk_turn(ipt_walk_ *w, ipt_where *at,
-                                   ipt_block *span)
+                                   ipti_span *span)
 {
     int flows;
 
@@ -9146,7 +9223,7 @@ static IPTI_HOT int ipti_walk_turn(ipt_walk_ *w, ipt_where *at,
     if (IPTI_UNLIKELY(!flows)) {
         ipti_code_none(&w->code);
         ipti_item_unsettled(&w->item, 1);
-        ipti_item_full(&w->item, 1);
+        ipti_item_passed(&w->item, 1, 1);
     }
     (void) ipti_span_last(w, span);
     return flows;
@@ -9196,7 +9273,7 @@ static IPTI_APART int ipti_walk_reload(ipt_walk_ *w, ipt_where *at,
 /* After ipti_walk_branch: the same, most likely at once. */
 static IPTI_HOT int ipti_walk_on(ipt_walk_ *w, ipt_where *at, uint64_t *offset)
 {
-    if (!ipti_walk_enter(w, ipti_walk_likely(w), offset))
+    if (IPTI_SMALL || !ipti_walk_enter(w, ipti_walk_likely(w), offset))
         return ipti_walk_reload(w, at, offset);
     at->ip = w->flow.ip;
     return IPT_OK;
@@ -9204,7 +9281,7 @@ static IPTI_HOT int ipti_walk_on(ipt_walk_ *w, ipt_where *at, uint64_t *offset)
 
 /* ==========================================================================
  * [blk]  blocks in execution order, a view of the walk
- * Uses: [base], [classify], [cache], [bind], [walk].  State: ipt_blk_decoder.
+ * Uses: [base], [cache], [walk].  State: ipt_blk_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
@@ -9282,43 +9359,6 @@ static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
     block->last_size = last;
 }
 
-/* Add the current run, up to where an event cuts it, as far as the block has
- * room. On an error the last instruction was not passed, and the error comes
- * again. */
-static int ipti_blk_part(ipt_blk_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-    const uint64_t offset = w->code.offset;
-    const unsigned n = ipti_walk_pass(w, UINT16_MAX - (unsigned) block->count);
-    int status;
-
-    if (n > 0) {
-        block->flags |= ipti_marks_begin(&w->marks);
-        ipti_blk_add(w, block, n, offset, (uint8_t) (w->flow.ip - w->prev.ip));
-    }
-    if (!ipti_walk_at_last(w) || block->count == UINT16_MAX)
-        return IPT_OK;
-    status = ipti_walk_last(w, &decoder->at);
-    if (status < 0)
-        return status;
-    block->flags |= (uint16_t) status;
-    ipti_blk_add(w, block, 1, offset, w->code.run.last_ & IPTI_INSN_MAX);
-    ipti_item_full(&w->item, w->code.run.leaves_);
-    return IPT_OK;
-}
-
-/* Does the block end after its last instruction? */
-static inline uint8_t ipti_blk_ends(const ipt_walk_ *w, const ipt_block *block)
-{
-    const uint32_t flags = w->cur.config->flags;
-    const uint8_t kind = block->kind;
-
-    return ipti_kind_leaves(kind) || block->count == UINT16_MAX
-           || (kind == IPT_INSN_JMP && flags & IPT_CONFIG_END_ON_JUMP)
-           || (kind == IPT_INSN_CALL && flags & IPT_CONFIG_END_ON_CALL);
-}
-
 /* Make a block of whole runs, from `run` on, while flow just goes on. Returns 1
  * if it is complete and settled; 0 if it, or what comes after it, is for the
  * slower way: its count is 0 if no run was passed. */
@@ -9327,7 +9367,7 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
 {
     ipt_walk_ *w = &decoder->walk_;
     int flows;
-    int full;
+    int ends;
 
     block->count = 0;
     while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
@@ -9341,11 +9381,12 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
         if (block->count == 0)
             ipti_blk_begin(w, block, run->ip_);
         ipti_blk_add(w, block, run->count_, offset, run->last_);
-        full = ipti_blk_ends(w, block) | run->leaves_;
+        ends = ipti_walk_ends(w, block->kind) || run->leaves_
+               || block->count == UINT16_MAX;
         flows = ipti_walk_flow(w, &decoder->at);
-        ipti_item_full(&w->item, full);
+        ipti_item_passed(&w->item, ends, !flows);
         ipti_item_unsettled(&w->item, !flows);
-        if (!flows || full || w->not_plain)
+        if (!flows || ends || w->not_plain)
             return flows;
         if (w->calm != IPTI_FLOWS && ipti_fuel_empty(w->cur.config))
             return 0;
@@ -9354,73 +9395,42 @@ static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
     return 0;
 }
 
-/* Decode until the block in progress is complete: at an event, at its last
- * instruction, or where it is full; and settled. */
-static int ipti_blk_fill(ipt_blk_decoder *decoder)
+/* Add a span to the block in progress. */
+static void ipti_blk_join(ipt_block *block, const ipti_span *span)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    ipt_block *block = &decoder->block_;
-
-    for (;;) {
-        int status = w->item.unsettled ? ipti_walk_settle(w, &decoder->at)
-                                       : (int) IPT_OK;
-        if (status < 0 || w->item.full)
-            return status;
-        if (!block->count || !(w->out.waiting || w->out.ends_block)) {
-            status = ipti_walk_ready(w, &decoder->at);
-            if (status < 0 && !(block->count && w->out.ends_block))
-                return status; /* else it is complete, whatever comes next */
-            if (block->count == 0) {
-                w->out.ends_block = 0; /* events before a block do not end it */
-                ipti_blk_begin(w, block, w->flow.ip);
-            }
-            status = w->out.ends_block ? IPT_OK : ipti_blk_part(decoder);
-            if (IPTI_UNLIKELY(status == IPT_EVENT_FIRST && !w->out.waiting))
-                continue; /* unwanted: flow goes on */
-        }
-        if (status < 0)
-            return status;
-        ipti_item_full(&w->item,
-                       w->item.full || w->out.waiting || w->out.ends_block
-                           || block->flags & IPT_FLOW_TRUNCATED
-                           || ipti_blk_ends(w, block));
+    if (span->count && !block->count) {
+        block->ip = span->ip;
+        block->flags = 0;
+        block->mode = span->mode;
     }
-}
-
-/* Get the next block into decoder->block_, settled. Before an error the block
- * in progress is handed out; the error comes again with the next call. Where a
- * call can go on, the block stays in progress. */
-static int ipti_blk_next(ipt_blk_decoder *decoder)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    int status = IPT_OK;
-
-    if (!w->item.full)
-        status = ipti_walk_resume(w, &decoder->at);
-    if (status < 0)
-        return status;
-    status = ipti_blk_fill(decoder);
-    if (status < 0
-        && (decoder->block_.count == 0 || status == IPT_MORE
-            || status == IPT_BUDGET || status == IPT_NEED_PAGE))
-        return status;
-    decoder->block_.flags |= ipti_marks_end(&w->marks);
-    ipti_item_full(&w->item, 0);
-    return ipti_walk_status(w);
+    if (span->count) {
+        block->offset = span->offset;
+        block->end_ip = span->end_ip;
+        block->count = (uint16_t) (block->count + span->count);
+        block->kind = span->kind;
+        block->last_size = span->size;
+    }
+    block->flags |= span->flags;
 }
 
 /* The way for blocks where something may happen before, in or after them. */
 static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
 {
-    int status = ipti_walk_leave(&decoder->walk_, &decoder->at,
-                                 ipti_blk_next(decoder));
+    ipt_walk_ *w = &decoder->walk_;
+    ipti_span span;
+    int status;
 
+    do {
+        status = ipti_walk_span(w, &decoder->at,
+                                UINT16_MAX - (unsigned) decoder->block_.count,
+                                &span);
+        ipti_blk_join(&decoder->block_, &span);
+    } while (status >= 0 && !span.ends);
     if (status >= 0) {
         IPTI_COPY(block, &decoder->block_);
         decoder->block_.count = 0;
-        decoder->walk_.calm = ipti_walk_calm(&decoder->walk_);
+        w->calm = ipti_walk_calm(w);
     }
-    decoder->walk_.item.begun = decoder->block_.count > 0;
     return status;
 }
 
@@ -9488,7 +9498,7 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
             return IPT_OK;
         }
         IPTI_COPY(&decoder->block_, &made);
-        ipti_item_full(&w->item, 1);
+        ipti_item_passed(&w->item, 1, 1);
         ipti_item_unsettled(&w->item, 1);
         return ipti_blk_slow(decoder, block);
     }
@@ -9500,7 +9510,7 @@ static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
         return ipti_blk_slow(decoder, block);
     }
     IPTI_COPY(block, &made);
-    ipti_item_full(&w->item, 0);
+    ipti_item_passed(&w->item, 1, 0);
     decoder->at.ip = w->flow.ip;
     return IPT_OK;
 }
@@ -9592,13 +9602,13 @@ IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
 }
 
 /* An instruction of a span of one, or more flags of it: see ipti_walk_span. */
-static IPTI_HOT void ipti_insn_take(ipt_insn *insn, const ipt_block *span)
+static IPTI_HOT void ipti_insn_take(ipt_insn *insn, const ipti_span *span)
 {
     if (span->count) {
         insn->offset = span->offset;
         insn->ip = span->ip;
         insn->flags = 0;
-        insn->size = span->last_size;
+        insn->size = span->size;
         insn->kind = span->kind;
         insn->mode = span->mode;
     }
@@ -9607,11 +9617,11 @@ static IPTI_HOT void ipti_insn_take(ipt_insn *insn, const ipt_block *span)
 
 /* An instruction that differs from insn_ only in these. */
 static IPTI_HOT void ipti_insn_copy(const ipt_insn_decoder *decoder,
-                                    ipt_insn *insn, const ipt_block *span)
+                                    ipt_insn *insn, const ipti_span *span)
 {
     IPTI_COPY(insn, &decoder->insn_);
     insn->ip = span->ip;
-    insn->size = span->last_size;
+    insn->size = span->size;
     insn->kind = span->kind;
 }
 
@@ -9620,9 +9630,9 @@ static IPTI_HOT void ipti_insn_copy(const ipt_insn_decoder *decoder,
  * from it. */
 static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    ipt_block span;
-    const int status
-        = ipti_walk_span(&decoder->walk_, &decoder->at, 1, &span);
+    ipt_walk_ *w = &decoder->walk_;
+    ipti_span span;
+    const int status = ipti_walk_span(w, &decoder->at, 0, &span);
 
     ipti_insn_take(&decoder->insn_, &span);
     if (status >= 0) {
@@ -9637,7 +9647,7 @@ static IPTI_APART int ipti_insn_slow(ipt_insn_decoder *decoder, ipt_insn *insn)
 static IPTI_APART int ipti_insn_turn(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
     ipt_walk_ *w = &decoder->walk_;
-    ipt_block span;
+    ipti_span span;
 
     if (!ipti_walk_turn(w, &decoder->at, &span)) {
         ipti_insn_take(&decoder->insn_, &span);
@@ -9650,7 +9660,7 @@ static IPTI_APART int ipti_insn_turn(ipt_insn_decoder *decoder, ipt_insn *insn)
 /* ... a conditional branch, most likely. */
 static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    ipt_block span;
+    ipti_span span;
 
     if (!ipti_walk_branch(&decoder->walk_, &span))
         return ipti_insn_turn(decoder, insn);
