@@ -157,8 +157,9 @@ static int write_code(const bench_case *c, const image_space *space)
 {
     static const bench_case *written;
     static int fd = -1;
+    const image_range *r;
+    image_place place = {0, 0};
     off_t at = 0;
-    size_t i;
 
     if (written == c)
         return 1;
@@ -166,8 +167,8 @@ static int write_code(const bench_case *c, const image_space *space)
         return 0;
     if (ftruncate(fd, 0) < 0)
         return 0;
-    for (i = 0; i < space->count; i++) {
-        const image_range *r = image_range_of(space, i);
+    for (; (r = image_range_at(space, place)) != NULL;
+         place = image_after(space, place)) {
         const image_section *s = &c->code.sections[r->section - 1];
         const size_t size = (size_t) (r->last - r->first + 1);
         if (s->data
@@ -186,9 +187,10 @@ static int write_code(const bench_case *c, const image_space *space)
 static int prepare_empty(const bench_case *c)
 {
     const image_space *space = c->code.space_count ? c->code.spaces : NULL;
+    const image_range *r;
+    image_place place = {0, 0};
     uint64_t at = 0;
     uint64_t size;
-    size_t i;
 
     drop_code();
     code = pt_image_alloc(NULL);
@@ -198,12 +200,14 @@ static int prepare_empty(const bench_case *c)
     if (!code || !sections || !space || !write_code(c, space)
         || pt_iscache_set_limit(sections, UINT64_MAX) < 0)
         return 0;
-    for (i = 0; i < space->count; at += size) {
-        const image_range *r = image_range_of(space, i);
+    for (; (r = image_range_at(space, place)) != NULL; at += size) {
         const uint64_t first = r->first;
         int id;
-        for (size = 0; i < space->count && r->first == first + size; i++, r++)
+        for (size = 0; r && r->first == first + size;
+             r = image_range_at(space, place)) {
             size += r->last - r->first + 1;
+            place = image_after(space, place);
+        }
         id = pt_iscache_add_file(sections, path, at, size, first);
         if (id < 0 || pt_image_add_cached(code, sections, id, NULL) < 0)
             return 0;

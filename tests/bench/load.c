@@ -29,8 +29,10 @@ static void set_filter(bench_case *c, const char *folder)
         c->filter[0] = first;
         c->filter[1] = end;
     } else if (space && space->count) {
-        const uint64_t last = image_range_of(space, space->count - 1)->last;
-        c->filter[0] = image_range_of(space, 0)->first ? image_range_of(space, 0)->first : 1;
+        const image_block *block = &space->blocks[space->count - 1];
+        const uint64_t first = space->blocks[0].list[0].first;
+        const uint64_t last = block->list[block->count - 1].last;
+        c->filter[0] = first ? first : 1;
         c->filter[1] = last < UINT64_MAX - 1 ? last + 1 : UINT64_MAX - 1;
     }
     free(meta);

@@ -104,12 +104,17 @@ static long long run(const char *const *command, const char *file,
 static perf_piece *pieces_of(const bench_case *c, size_t *count)
 {
     const image_space *space = c->code.space_count ? c->code.spaces : NULL;
-    perf_piece *list = space ? calloc(space->count, sizeof *list) : NULL;
+    const image_range *r;
+    image_place place = {0, 0};
+    perf_piece *list;
     size_t i;
 
+    for (i = 0; space && image_range_at(space, place); i++)
+        place = image_after(space, place);
+    list = space ? calloc(i, sizeof *list) : NULL;
+    place = (image_place) {0, 0};
     *count = 0;
-    for (i = 0; list && i < space->count; i++) {
-        const image_range *r = image_range_of(space, i);
+    for (i = 0; list && (r = image_range_at(space, place)) != NULL; i++) {
         const image_section *s = &c->code.sections[r->section - 1];
         if (r->last >> 47)
             break; /* a kernel's */
@@ -117,6 +122,7 @@ static perf_piece *pieces_of(const bench_case *c, size_t *count)
         list[i].bytes = s->data ? s->data + (r->first - s->base) : NULL;
         list[i].size = (size_t) (r->last - r->first + 1);
         ++*count;
+        place = image_after(space, place);
     }
     return list;
 }
