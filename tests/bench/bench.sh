@@ -149,8 +149,8 @@ has() {
 # are short: PADs, MTCs and CYCs, and hardly any flow. Where a callback is asked
 # for fewer than 1,000 instructions, most of the work is events: three quarters
 # of the original's on lldb-multi-file, whose queries alone are 1.1 times as
-# fast. Blocks cannot be twice as fast there; such rows may cost 5 %, with a
-# callback 8 % more: events of three versions, and times of their own.
+# fast. Blocks cannot be twice as fast there; with a callback such rows may cost
+# 7 % more: events of three versions, and times of their own.
 compat() {
     command -v valgrind >/dev/null || {
         echo "SKIP valgrind is missing (package valgrind)"
@@ -191,7 +191,7 @@ compat() {
         $3 == "on ipt" { items[$1, $2] = $4; ours[$1, $2] = $5; next }
         {
             floor = $2 == "compat blk call" ? 2 : 1
-            if ($4 < 1000) floor = $2 ~ /call/ ? 0.92 : floor * 0.95
+            if ($4 < 1000 && $2 ~ /call/) floor = 0.93
             ratio = ours[$1, $2] ? $5 / ours[$1, $2] : 0
             judge($4 == items[$1, $2] && $4 > 0 && ratio >= floor,
                 $1 " " $2 ": " $4 " items, " sprintf("%.2f", ratio) " of " floor)
