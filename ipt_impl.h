@@ -321,9 +321,8 @@ IPTI_LIBRARY uint64_t __aeabi_uidivmod(uint32_t n, uint32_t d)
     unsigned bit;
 
     for (bit = 32; bit-- > 0;) {
-        const uint32_t carry = rest >> 31;
         rest = rest << 1 | (n >> bit & 1);
-        if (carry || rest >= d) {
+        if (rest >= d) {
             rest -= d;
             quotient |= (uint32_t) 1 << bit;
         }
@@ -9672,8 +9671,8 @@ static IPTI_APART int ipti_insn_last(ipt_insn_decoder *decoder, ipt_insn *insn)
  * another address. */
 IPT_API int ipt_insn_next(ipt_insn_decoder *decoder, ipt_insn *insn)
 {
-    uint64_t ip;
-    unsigned size;
+    uint64_t ip = 0;
+    unsigned size = 0;
 
     if (IPTI_BAD_CALL(decoder, insn))
         return IPTI_CALL_ERROR(decoder);

@@ -98,7 +98,7 @@ headers() {
 objects() {
     for cc in gcc clang; do
         have $cc $cc || continue
-        for opt in -O0 -O2 -Os; do
+        for opt in -O0 -Og -O2 -Os; do
             quietly "compile" $cc $FREE $opt -c impl.c || continue
             object "$cc $opt:" impl.o '^ipt_' '^ipti_|[.]'
             quietly "compile" $cc $FREE $opt -c "$root/$PERFDATA" \
