@@ -17,6 +17,14 @@ sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	+@$(SUB) run-tests $(SANITIZED) \
 	    $(call scripts_but,$(OWN) $(SLOW) $(STEPS))
 
+
+# Those in which the core meets the most states, and which call no library.
+INITIALISED = compounds evt hot simulate time trueclock
+memory:  ## Run tests of the core under MemorySanitizer, which clang has
+	+@$(SUB) run-tests BUILD=$(BUILD)/memory CC=clang CFLAGS="-O1 -g \
+	    -fsanitize=memory -fno-sanitize-recover=all" SCRIPTS= REPLAY= \
+	    TESTS="$(INITIALISED)" NEEDED="$(INITIALISED:%=$(BUILD)/memory/tests/%)"
+
 FUZZ_EACH = $(FUZZERS:%='$(CHECK_DIR)/fuzz.sh libfuzzer $(FUZZ_SECONDS) %')
 FUZZ = BUILD=$(BUILD) sh $(CHECK_DIR)/fuzz.sh
 fuzz:  ## Fuzz every harness with libFuzzer, FUZZ_SECONDS=60 each; SEED=text

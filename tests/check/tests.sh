@@ -154,6 +154,13 @@ TEST(a) { CHECK(1); }\nint main(void) { RUN(a); return test_report(); }\n' \
     >"$tree/tests/strings.c"
 net no mutate '^FAIL together  *0.0 %' COUNT=2 SEED=1
 
+# A packet without its offset, which a time depends on.
+plant memory_offset
+if MAKEFLAGS='' make -C "$tree" memory INITIALISED=evt >"$tmp/out" 2>&1; then
+    fail "make memory notices nothing"
+elif grep -q 'use-of-uninitialized-value' "$tmp/out"; then pass
+else fail_with "make memory fails for another reason" "$tmp/out"; fi
+
 # Executions at random, and faults that they found: a return that lies too far
 # away for a line of the memo, and an instruction of before a resync.
 TEST_COUNT=2500 TEST_ONLY=executions
