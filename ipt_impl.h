@@ -202,10 +202,15 @@ extern "C" {
 
 /* IPTI_COPY(to, from): *to = *from. Compilers call memcpy for a large struct;
  * if the user names functions, his is called. */
+#ifndef IPTI_COPY /* proofs have their own */
 #ifdef IPT_MEMCPY
 #define IPTI_COPY(to, from) ((void) IPT_MEMCPY((to), (from), sizeof(*(to))))
 #else
 #define IPTI_COPY(to, from) ((void) (*(to) = *(from)))
+#endif
+#endif
+
+#ifndef IPT_MEMCPY
 #ifdef __GNUC__
 #define IPT_MEMCPY __builtin_memcpy
 #define IPT_MEMMOVE __builtin_memmove

@@ -13,7 +13,8 @@
 #ifndef PROOF_H
 #define PROOF_H
 
-#include <string.h> /* CBMC has models of memcpy and the like */
+#include <string.h> /* CBMC has models of memcpy and the like, by bytes */
+#define IPTI_COPY(to, from) ((void) (*(to) = *(from)))
 #ifndef IPT_MEMCPY
 #define IPT_MEMCPY memcpy
 #endif
