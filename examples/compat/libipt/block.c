@@ -136,12 +136,12 @@ static int next(shim_flow *f, struct pt_block *to)
 {
     ipt_block b;
     int status;
+    shim_flow_code(f);
     memset(to, 0, sizeof *to);
     if (f->pending) { /* it is asked for first */
         nothing(f, to);
         return pts_event_pending | (f->disabled ? pts_ip_suppressed : 0);
     }
-    shim_flow_code(f);
     f->asid = f->d.at.asid; /* before a MOV CR3 changes it */
     do {
         status = ipt_blk_next(&f->d.blk, &b);

@@ -119,7 +119,8 @@ static int prepare(shim_flow *f)
         f->cache->version = 0;
     }
     if (status < 0) return shim_error(&f->t, &f->d.at, status);
-    set_section(f); /* the next call for code looks if that is new */
+    shim_flow_code(f);
+    set_section(f);
     return 0;
 }
 
