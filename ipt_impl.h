@@ -200,8 +200,8 @@ extern "C" {
  * Uses: nothing.  State: ipt_cursor_, ipt_calls_.
  * ========================================================================== */
 
-/* IPTI_COPY(to, from): *to = *from. Compilers call memcpy for a large struct;
- * if the user names functions, his is called. */
+/* IPTI_COPY(to, from): *to = *from. For a large struct compilers call memcpy.
+ * If the user defines IPT_MEMCPY, that is called. */
 #ifndef IPTI_COPY /* proofs have their own */
 #ifdef IPT_MEMCPY
 #define IPTI_COPY(to, from) ((void) IPT_MEMCPY((to), (from), sizeof(*(to))))
@@ -274,8 +274,8 @@ int memcmp(const void *a, const void *b, size_t size);
 #define IPTI_64 /* 64 bits are counted and divided in one instruction */
 #endif
 
-/* Cortex-M0, M1 and M23 have no instruction for what the compiler calls here:
- * these functions are its library's, for this object alone. */
+/* Cortex-M0, M1 and M23 have no instruction for these, so the compiler calls
+ * its library. These functions take the library's place in this object. */
 #if defined(__GNUC__) \
     && (defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__))
 #define IPTI_SMALL_ARM
@@ -9145,8 +9145,8 @@ static IPTI_PART int ipti_span_next(ipt_walk_ *w, ipt_where *at, unsigned most,
     return w->item.unsettled ? ipti_walk_settle(w, at) : (int) IPT_OK;
 }
 
-/* Get the next span, of at most `most` instructions: see above. With 0 it has
- * one, which is an item. */
+/* Get the next span, of at most `most` instructions: see above. If `most` is 0,
+ * the span is one instruction, and an item. */
 static IPTI_PART int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
                                     ipti_span *span)
 {
