@@ -94,10 +94,10 @@
  *   ipti_evt_quick, _plain, _flow    events without the queue       2.6   4.0
  *   ipti_evt_brief, _short, ...      ... of a FUP and its TIP       2.4
  *   ipti_pkt_clock, ipti_evt_clock   events, a trace of MTC and CYC 2.8
- *   ipti_walk_flows, _whole, _leap,
- *     ipti_blk_more, _run            blocks by whole runs           3.4   2.8
- *   ipti_walk_plain, ipti_blk_cond   ... that end with a JCC        1.4   1.2
- *   ipti_blk_joined                  ... two, a JMP between (noise) 1.4
+ *   ipti_walk_short, _leaps, _leap,
+ *     ipti_span_more                 blocks by whole runs           3.4   2.8
+ *   ipti_walk_plain, ipti_span_cond  ... that end with a JCC        1.4   1.2
+ *   ipti_walk_joined                 ... two, a JMP between (noise) 1.4
  *   ipti_walk_step, _branch, _turn,
  *     _enter; code.simple, .whole    instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
@@ -7005,8 +7005,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           place.key is of it and of the mode
  *
  * Four fields do not belong to any part:
- *   - calm is set by the slower way of [blk], for its quick way, and cleared
- *     by ipti_walk_leave and by an endless loop.
+ *   - calm is set by ipti_walk_span, for the ways of whole runs, and cleared by
+ *     ipti_walk_leave and by an endless loop.
  *   - not_plain: runs cannot be passed as a whole. It is set with ticks,
  *     without a cache, and in unproven flow. A new mode and an endless loop set
  *     it, too, until code is looked up again. Only ipti_walk_run clears it;
@@ -7039,7 +7039,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
  *           ipti_walk_cut ipti_walk_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
- *           ipti_blk_joined ipti_cov_seek
+ *           ipti_walk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_aside ipti_out_wanted
  *           ipti_walk_wait ipti_span_pass
  *   item    ipti_item_passed ipti_item_unsettled ipti_walk_ready
@@ -9040,6 +9040,7 @@ typedef struct ipti_span {
     uint8_t size;    /* ... and its size */
     uint8_t mode;    /* IPT_MODE_ */
     uint8_t ends;    /* the item ends with it, or has ended before it */
+    const ipt_cache_line *run; /* see ipti_walk_short */
 } ipti_span;
 
 /* Up to which instruction of the current run may flow step without a look at
@@ -9163,7 +9164,10 @@ static IPTI_PART int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
         span->flags |= ipti_marks_end(&w->marks);
         status = ipti_walk_status(w);
     }
-    return ipti_walk_leave(w, at, status);
+    status = ipti_walk_leave(w, at, status);
+    if (most && status >= 0)
+        w->calm = ipti_walk_calm(w);
+    return status;
 }
 
 /* Pass the next instruction, which is at `ip` and has `size` bytes, if it is
@@ -9283,9 +9287,149 @@ static IPTI_HOT int ipti_walk_on(ipt_walk_ *w, ipt_where *at, uint64_t *offset)
     return IPT_OK;
 }
 
+/* ---- spans of whole runs ----
+ *
+ * While flow just goes on, a span is a block, of one run or more. */
+
+/* Flow passed `run`: it is a span, or goes on after one. offset: of the packet
+ * that proves it. */
+static IPTI_HOT void ipti_span_add(const ipt_walk_ *w, ipti_span *span,
+                                   const ipt_cache_line *run, uint64_t offset)
+{
+    if (span->count == 0) {
+        span->ip = run->ip_;
+        span->flags = w->mode.speculative;
+        span->mode = w->mode.now;
+    }
+    span->offset = offset;
+    span->end_ip = w->prev.ip;
+    span->count = (uint16_t) (span->count + run->count_);
+    span->kind = w->prev.kind;
+    span->size = run->last_;
+}
+
+/* Pass a run that ends with a conditional branch, which has a TNT bit. */
+static IPTI_HOT int ipti_span_cond(ipt_walk_ *w, ipt_where *at,
+                                   const ipt_cache_line *run, ipti_span *span)
+{
+    const uint64_t offset = w->next.tnt_offset;
+
+    ipti_walk_cond(w, run, IPTI_LINE_MASK);
+    span->count = 0;
+    ipti_span_add(w, span, run, offset);
+    at->ip = w->flow.ip;
+    return 1;
+}
+
+/* The short way: pass the run at flow's ip if it ends with a conditional branch
+ * that leaves a bit. What may have to wait for trace, or for events, goes
+ * through ipti_walk_leaps, with what span->run says, if this returns 0, and
+ * through ipti_walk_span if it returns less. */
+static IPTI_HOT int ipti_walk_short(ipt_walk_ *w, ipt_where *at,
+                                    ipti_span *span)
+{
+    span->run = NULL;
+    if (IPTI_UNLIKELY(!ipti_walk_flows(w, IPTI_FLOWS)))
+        return ipti_walk_flows(w, IPTI_BURNS) - 1;
+    span->run = ipti_walk_likely(w);
+    if (IPTI_UNLIKELY(!ipti_walk_brief(w, span->run)))
+        return 0;
+    return ipti_span_cond(w, at, span->run, span);
+}
+
+/* `run` ends with a direct jump. The one after it, if that ends as
+ * ipti_walk_plain says: its branch leaves nothing of what the jump changes.
+ * NULL if it does not, and where a block ends with the jump. */
+static IPTI_PART const ipt_cache_line *
+ipti_walk_joined(ipt_walk_ *w, const ipt_cache_line *run)
+{
+    const uint64_t target = run->target_ & w->place.mask;
+    const unsigned way = target != run->ip_ + run->size_;
+    uint32_t number = w->place.line;
+
+    if (run->leaves_ || w->loop.total
+        || w->cur.config->flags & IPT_CONFIG_END_ON_JUMP)
+        return NULL;
+    run = ipti_cache_follow(w->cache, &number, way, w->place.key, target);
+    if (!ipti_walk_plain(w, run))
+        return NULL;
+    w->place.line = number;
+    return run;
+}
+
+/* Pass whole runs, from `run` on, up to the end of a block. Returns 1 if it is
+ * settled; 0 if it, or what comes after it, is for ipti_walk_span. */
+static inline int ipti_span_more(ipt_walk_ *w, ipt_where *at,
+                                 const ipt_cache_line *run, ipti_span *span)
+{
+    int flows;
+    int ends;
+
+    while (span->count <= UINT16_MAX - IPT_RUN_MAX_) {
+        const uint64_t offset = ipti_walk_offset(w);
+        if (ipti_walk_plain(w, run))
+            ipti_walk_cond(w, run, IPTI_LINE_MASK);
+        else if (!ipti_walk_leap(w, at, run))
+            return 0;
+        if (w->calm != IPTI_FLOWS)
+            ipti_fuel_burn(w->cur.config, run->count_);
+        ipti_span_add(w, span, run, offset);
+        ends = ipti_walk_ends(w, span->kind) || run->leaves_
+               || span->count == UINT16_MAX;
+        flows = ipti_walk_flow(w, at);
+        ipti_item_passed(&w->item, ends, !flows);
+        ipti_item_unsettled(&w->item, !flows);
+        if (!flows || ends || w->not_plain)
+            return flows;
+        if (w->calm != IPTI_FLOWS && ipti_fuel_empty(w->cur.config))
+            return 0;
+        run = ipti_walk_line(w);
+    }
+    return 0;
+}
+
+/* Pass a block, where flow just goes on. run: what follows, or NULL if that has
+ * to be looked for, as where there is fuel to burn. A block of one run, or of
+ * two with a direct jump between them, needs no loop. Returns 0 if
+ * ipti_walk_span has to go on after `count` instructions. */
+static IPTI_PART int ipti_walk_leaps(ipt_walk_ *w, ipt_where *at,
+                                     const ipt_cache_line *run, ipti_span *span)
+{
+    const ipt_cache_line *last = run;
+
+    span->ip = span->count = span->flags = 0; /* lest compilers warn */
+    span->kind = span->size = span->mode = 0;
+    if (w->calm == IPTI_BURNS) {
+        if (ipti_fuel_empty(w->cur.config))
+            return 0;
+        last = run = ipti_walk_likely(w);
+    } else if (run && run->kind_ == IPT_INSN_JMP) {
+        last = ipti_walk_joined(w, run);
+    }
+    if (ipti_walk_plain(w, last)) {
+        (void) ipti_span_cond(w, at, last, span);
+        span->ip = run->ip_;
+        if (last != run)
+            span->count = (uint16_t) (span->count + run->count_);
+        if (w->calm == IPTI_BURNS)
+            ipti_fuel_burn(w->cur.config, span->count);
+        if (IPTI_LIKELY(ipti_walk_flow(w, at)))
+            return 1;
+        ipti_item_passed(&w->item, 1, 1);
+        ipti_item_unsettled(&w->item, 1);
+        return 0;
+    }
+    if (!ipti_walk_flow(w, at)
+        || !ipti_span_more(w, at, run ? run : ipti_walk_seek(w), span))
+        return 0;
+    ipti_item_passed(&w->item, 1, 0);
+    at->ip = w->flow.ip;
+    return 1;
+}
+
 /* ==========================================================================
  * [blk]  blocks in execution order, a view of the walk
- * Uses: [base], [cache], [walk].  State: ipt_blk_decoder.
+ * Uses: [base], [walk].  State: ipt_blk_decoder.
  * ========================================================================== */
 
 IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
@@ -9341,62 +9485,18 @@ IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
     return ipti_walk_resync(&decoder->walk_, &decoder->at);
 }
 
-/* A block begins at `ip`. */
-static IPTI_HOT void ipti_blk_begin(const ipt_walk_ *w, ipt_block *block,
-                                    uint64_t ip)
+/* A block of one span. */
+static IPTI_HOT int ipti_blk_make(ipt_block *block, const ipti_span *span)
 {
-    block->ip = ip;
-    block->count = 0;
-    block->flags = w->mode.speculative;
-    block->mode = w->mode.now;
-}
-
-/* Add `count` instructions to the block in progress. The last of them is the
- * one before flow's ip; `last` is its size. */
-static IPTI_HOT void ipti_blk_add(const ipt_walk_ *w, ipt_block *block,
-                                  unsigned count, uint64_t offset, uint8_t last)
-{
-    block->offset = offset;
-    block->end_ip = w->prev.ip;
-    block->count = (uint16_t) (block->count + count);
-    block->kind = w->prev.kind;
-    block->last_size = last;
-}
-
-/* Make a block of whole runs, from `run` on, while flow just goes on. Returns 1
- * if it is complete and settled; 0 if it, or what comes after it, is for the
- * slower way: its count is 0 if no run was passed. */
-static inline int ipti_blk_more(ipt_blk_decoder *decoder, ipt_block *block,
-                                const ipt_cache_line *run)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    int flows;
-    int ends;
-
-    block->count = 0;
-    while (block->count <= UINT16_MAX - IPT_RUN_MAX_) {
-        const uint64_t offset = ipti_walk_offset(w);
-        if (ipti_walk_plain(w, run))
-            ipti_walk_cond(w, run, IPTI_LINE_MASK);
-        else if (!ipti_walk_leap(w, &decoder->at, run))
-            return 0;
-        if (w->calm != IPTI_FLOWS)
-            ipti_fuel_burn(w->cur.config, run->count_);
-        if (block->count == 0)
-            ipti_blk_begin(w, block, run->ip_);
-        ipti_blk_add(w, block, run->count_, offset, run->last_);
-        ends = ipti_walk_ends(w, block->kind) || run->leaves_
-               || block->count == UINT16_MAX;
-        flows = ipti_walk_flow(w, &decoder->at);
-        ipti_item_passed(&w->item, ends, !flows);
-        ipti_item_unsettled(&w->item, !flows);
-        if (!flows || ends || w->not_plain)
-            return flows;
-        if (w->calm != IPTI_FLOWS && ipti_fuel_empty(w->cur.config))
-            return 0;
-        run = ipti_walk_line(w);
-    }
-    return 0;
+    block->offset = span->offset;
+    block->ip = span->ip;
+    block->end_ip = span->end_ip;
+    block->count = span->count;
+    block->flags = span->flags;
+    block->kind = span->kind;
+    block->last_size = span->size;
+    block->mode = span->mode;
+    return IPT_OK;
 }
 
 /* Add a span to the block in progress. */
@@ -9420,12 +9520,11 @@ static void ipti_blk_join(ipt_block *block, const ipti_span *span)
 /* The way for blocks where something may happen before, in or after them. */
 static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
 {
-    ipt_walk_ *w = &decoder->walk_;
     ipti_span span;
     int status;
 
     do {
-        status = ipti_walk_span(w, &decoder->at,
+        status = ipti_walk_span(&decoder->walk_, &decoder->at,
                                 UINT16_MAX - (unsigned) decoder->block_.count,
                                 &span);
         ipti_blk_join(&decoder->block_, &span);
@@ -9433,111 +9532,36 @@ static IPTI_APART int ipti_blk_slow(ipt_blk_decoder *decoder, ipt_block *block)
     if (status >= 0) {
         IPTI_COPY(block, &decoder->block_);
         decoder->block_.count = 0;
-        w->calm = ipti_walk_calm(w);
     }
     return status;
 }
 
-/* Hand out a run that ends with a conditional branch, which has a TNT bit. */
-static IPTI_HOT int ipti_blk_cond(ipt_blk_decoder *decoder, ipt_block *block,
-                                  const ipt_cache_line *run)
-{
-    ipt_walk_ *w = &decoder->walk_;
-    const uint64_t offset = w->next.tnt_offset;
-
-    ipti_walk_cond(w, run, IPTI_LINE_MASK);
-    ipti_blk_begin(w, block, run->ip_);
-    ipti_blk_add(w, block, run->count_, offset, run->last_);
-    decoder->at.ip = w->flow.ip;
-    return IPT_OK;
-}
-
-/* `run` ends with a direct jump. The one after it, if that ends as
- * ipti_walk_plain says: its branch leaves nothing of what the jump changes.
- * NULL if it does not, and where a block ends with the jump. */
-static IPTI_PART const ipt_cache_line *
-ipti_blk_joined(ipt_walk_ *w, const ipt_cache_line *run)
-{
-    const uint64_t target = run->target_ & w->place.mask;
-    const unsigned way = target != run->ip_ + run->size_;
-    uint32_t number = w->place.line;
-
-    if (run->leaves_ || w->loop.total
-        || w->cur.config->flags & IPT_CONFIG_END_ON_JUMP)
-        return NULL;
-    run = ipti_cache_follow(w->cache, &number, way, w->place.key, target);
-    if (!ipti_walk_plain(w, run))
-        return NULL;
-    w->place.line = number;
-    return run;
-}
-
 /* The way for blocks of whole runs, where flow just goes on. run: what follows,
- * or NULL if that has to be looked for, as where there is fuel to burn. A block
- * of one run, or of two with a direct jump between them, needs no loop. */
+ * or NULL if that has to be looked for. */
 static IPTI_APART int ipti_blk_run(ipt_blk_decoder *decoder, ipt_block *block,
                                    const ipt_cache_line *run)
 {
-    ipt_walk_ *w = &decoder->walk_;
-    const ipt_cache_line *last = run;
-    ipt_block made; /* in registers: a struct that was just written is slow to
-                     * copy */
+    ipti_span span;
 
-    if (w->calm == IPTI_BURNS) {
-        if (ipti_fuel_empty(w->cur.config))
-            return ipti_blk_slow(decoder, block);
-        last = run = ipti_walk_likely(w);
-    } else if (run && run->kind_ == IPT_INSN_JMP) {
-        last = ipti_blk_joined(w, run);
-    }
-    if (ipti_walk_plain(w, last)) {
-        (void) ipti_blk_cond(decoder, &made, last);
-        made.ip = run->ip_;
-        if (last != run)
-            made.count = (uint16_t) (made.count + run->count_);
-        if (w->calm == IPTI_BURNS)
-            ipti_fuel_burn(w->cur.config, made.count);
-        if (IPTI_LIKELY(ipti_walk_flow(w, &decoder->at))) {
-            IPTI_COPY(block, &made);
-            return IPT_OK;
-        }
-        IPTI_COPY(&decoder->block_, &made);
-        ipti_item_passed(&w->item, 1, 1);
-        ipti_item_unsettled(&w->item, 1);
-        return ipti_blk_slow(decoder, block);
-    }
-    if (!ipti_walk_flow(w, &decoder->at))
-        return ipti_blk_slow(decoder, block);
-    if (!ipti_blk_more(decoder, &made, run ? run : ipti_walk_seek(w))) {
-        if (made.count)
-            IPTI_COPY(&decoder->block_, &made);
-        return ipti_blk_slow(decoder, block);
-    }
-    IPTI_COPY(block, &made);
-    ipti_item_passed(&w->item, 1, 0);
-    decoder->at.ip = w->flow.ip;
-    return IPT_OK;
+    if (IPTI_LIKELY(ipti_walk_leaps(&decoder->walk_, &decoder->at, run, &span)))
+        return ipti_blk_make(block, &span);
+    if (span.count)
+        (void) ipti_blk_make(&decoder->block_, &span);
+    return ipti_blk_slow(decoder, block);
 }
 
-/* The short way is for a run that ends with a conditional branch, while it
- * leaves a bit. What may have to wait for trace, or for events, goes through
- * _run and _slow. */
 IPT_API int ipt_blk_next(ipt_blk_decoder *decoder, ipt_block *block)
 {
-    const ipt_cache_line *run;
-    ipt_walk_ *w;
+    ipti_span span;
+    int passed;
 
     if (IPTI_BAD_CALL(decoder, block))
         return IPTI_CALL_ERROR(decoder);
-    w = &decoder->walk_;
-    if (IPTI_UNLIKELY(!ipti_walk_flows(w, IPTI_FLOWS)))
-        return ipti_walk_flows(w, IPTI_BURNS)
-                   ? ipti_blk_run(decoder, block, NULL)
-                   : ipti_blk_slow(decoder, block);
-    run = ipti_walk_likely(w);
-    return IPTI_LIKELY(ipti_walk_brief(w, run))
-               ? ipti_blk_cond(decoder, block, run)
-               : ipti_blk_run(decoder, block, run);
+    passed = ipti_walk_short(&decoder->walk_, &decoder->at, &span);
+    if (IPTI_LIKELY(passed > 0))
+        return ipti_blk_make(block, &span);
+    return passed == 0 ? ipti_blk_run(decoder, block, span.run)
+                       : ipti_blk_slow(decoder, block);
 }
 
 IPT_API int ipt_blk_event(ipt_blk_decoder *decoder, ipt_event *event)
