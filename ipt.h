@@ -2657,8 +2657,7 @@ typedef struct ipt_code_at_ {
     uint8_t count;   /* instructions of `run` up to where an event cuts it,
                       * 0: run is not what is at ip */
     uint8_t index;   /* of the instruction at ip in `run` */
-    uint8_t simple;  /* up to this index nothing happens between them */
-    uint8_t whole;   /* not 0: flow just goes on after the run, too */
+    uint8_t calm;    /* instructions before this index are */
     ipt_cache_line run;
 } ipt_code_at_;
 
@@ -2709,9 +2708,8 @@ typedef struct ipt_walk_ {
     ipt_evt_state_ evt;
     ipt_cache *cache;      /* NULL: none */
     const uint32_t *valid; /* cache's version_; without a cache always 0 */
-    uint8_t not_plain;     /* there is more than flow to look at */
-    uint8_t calm;          /* not 0: flow just goes on: only TNT bits and a
-                            * target are fetched, and there is a cache */
+    uint8_t calm;          /* IPTI_FLOWS, IPTI_BURNS: so is what comes next; if
+                            * there is a current run, what comes after it */
     ipt_next_ next;
     ipt_flow_ flow; /* after its ip all is 0 when the decoder is synchronised */
     ipt_stamp_ stamp;

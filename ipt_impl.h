@@ -62,7 +62,8 @@
  *   hidden     flow in an address space that config.flags do not want
  *   settled    it is known what comes after the instruction in progress
  *   note       a PTW that no PTWRITE caused: somebody wrote it into the trace
- *   calm       nothing is fetched but bits and a target
+ *   calm       nothing is to be looked at but flow: no event, time or mark is
+ *              there, and only bits and a target are fetched
  *   plain      without anything particular; what that is, each place says
  *   leap       flow passes a run as a whole
  *   seam       a PSB+ after which nothing from before it waits for a packet
@@ -99,7 +100,7 @@
  *   ipti_walk_plain, ipti_span_cond  ... that end with a JCC        1.4   1.2
  *   ipti_walk_joined                 ... two, a JMP between (noise) 1.4
  *   ipti_walk_step, _branch, _turn,
- *     _enter; code.simple, .whole    instructions in a run          3.7   4.1
+ *     _enter                         instructions in a run          3.7   4.1
  *   ipti_cache_follow; line.next_    blocks by links between runs   1.5   1.2
  *   ipti_x86_plain, ipti_run_plain   coverage while code is cold    1.1   1.1
  *   ipti_cov_dash, _look             coverage while the memo holds  2.0   2.3
@@ -6983,7 +6984,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *
  * This holds between two calls, whatever the trace, the code and the caller did
  * (tests/walk.h checks it after every call that decodes. It does not check
- * prev, nor whether an ip is of interest, nor when whole was set):
+ * prev, nor whether an ip is of interest):
  *
  *   next    tnt holds at most 47 bits, bind is what [bind] makes of event if
  *           has_event
@@ -6991,26 +6992,20 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           known to be enabled. ip is of interest if enabled
  *   prev    ip is of interest unless all of taken is set
  *   code    count 0: there is no current run. Else index <= count <= the run's,
- *           and simple is below count. whole: count is the run's, and when it
- *           was set there was no current event
+ *           and calm is below count
  *   tally   counted <= code.index, if there is a current run
  *   out     waiting: at most count, and what follows is settled. ends_block:
  *           config.unwanted is not 0
  *   loop    limit 0, or steps below limit
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
- *   calm    nothing in out, ends_block is 0, no event, no current run, no mark
- *           and no time for the next instruction, nothing unsettled; not_plain
- *           is 0, the number of the address space in the cache is known,
- *           place.key is of it and of the mode
+ *   calm    all that ipti_walk_calm asks; and if there is a current run, it is
+ *           not cut
  *
- * Four fields do not belong to any part:
- *   - calm is set by ipti_walk_span, for the ways of whole runs, and cleared by
- *     ipti_walk_leave and by an endless loop.
- *   - not_plain: runs cannot be passed as a whole. It is set with ticks,
- *     without a cache, and in unproven flow. A new mode and an endless loop set
- *     it, too, until code is looked up again. Only ipti_walk_run clears it;
- *     [cov] does not read it.
+ * Three fields do not belong to any part:
+ *   - calm is set by ipti_walk_span, for the ways of whole runs. It is cleared
+ *     by ipti_walk_leave, by an endless loop, and where these ways end.
+ *     ipti_walk_pull leaves it if it has nothing to give within a run.
  *   - unproven: flow is walked past the end of the trace.
  *   - ended: there was nothing left to fetch.
  *
@@ -7036,8 +7031,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
  *           ipti_walk_enter
- *   code    ipti_code_none ipti_code_step ipti_code_flows ipti_walk_run
- *           ipti_walk_cut ipti_walk_enter
+ *   code    ipti_code_none ipti_code_step ipti_walk_run ipti_walk_cut
+ *           ipti_span_pass ipti_walk_enter
  *   place   ipti_place_none ipti_walk_code ipti_walk_cond ipti_walk_past
  *           ipti_walk_joined ipti_cov_seek
  *   out     ipti_walk_keep ipti_out_drop ipti_out_aside ipti_out_wanted
@@ -7249,21 +7244,12 @@ static IPTI_HOT void ipti_tally_none(ipt_tally_ *tally)
 /* There is no current run: the one at flow's ip has to be looked for. */
 static inline void ipti_code_none(ipt_code_at_ *code)
 {
-    code->count = code->simple = code->whole = 0;
+    code->count = code->calm = 0;
 }
 
 static IPTI_HOT void ipti_code_step(ipt_code_at_ *code)
 {
     code->index++;
-}
-
-/* Up to instruction `simple`, and after the run if `whole`, flow just goes
- * on. */
-static inline void ipti_code_flows(ipt_code_at_ *code, uint8_t simple,
-                                   uint8_t whole)
-{
-    code->simple = simple;
-    code->whole = whole;
 }
 
 /* The address space changed: its number in the cache has to be looked for. */
@@ -7597,8 +7583,6 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
     w->code.count = w->code.run.count_;
     if (w->out.count == 0) /* else it is that of the first that was kept */
         w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
-    w->not_plain = !w->place.space || w->unproven
-                   || config->flags & IPT_CONFIG_TICKS;
     if (w->out.count == 0 && ipti_walk_event(w))
         ipti_walk_cut(w);
     ipti_fuel_burn(config, w->code.count);
@@ -7848,7 +7832,6 @@ static int ipti_apply_mode(ipt_walk_ *w, const ipt_event *event)
         w->mode.next = event->u.exec.mode; /* after a TIP.PGD to come */
     else
         w->mode.now = event->u.exec.mode;
-    w->not_plain = 1; /* until code is got in that mode */
     return IPT_OK;
 }
 
@@ -8447,10 +8430,8 @@ static IPTI_APART int ipti_walk_past(ipt_walk_ *w, ipt_where *at,
             ipti_prev_takes(&w->prev, w->prev.taken | taken);
         return status;
     }
-    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop))) {
-        w->not_plain = 1;
+    if (IPTI_UNLIKELY(ipti_loop_stuck(&w->loop)))
         w->calm = 0;
-    }
     w->place.way = w->flow.ip != next;
     ipti_prev_is(&w->prev, ip, kind);
     return IPT_OK;
@@ -8492,26 +8473,6 @@ static IPTI_HOT int ipti_walk_flow(ipt_walk_ *w, ipt_where *at)
     return ipti_next_flow(&w->next)
            || (!w->next.has_event && ipti_walk_fetch(w, at) >= 0
                && !w->next.has_event);
-}
-
-/* What calm and code.whole are where flow just goes on: with fuel there is more
- * to do for a run. */
-enum { IPTI_FLOWS = 1, IPTI_BURNS };
-
-static inline uint8_t ipti_walk_going(const ipt_walk_ *w)
-{
-    return w->cur.config->fuel ? IPTI_BURNS : IPTI_FLOWS;
-}
-
-/* A call succeeds: is there nothing to be looked at but flow? */
-static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
-{
-    const int calm = !w->marks.lead && !w->out.count && !w->out.ends_block
-                     && !w->item.unsettled && !w->next.has_event
-                     && !w->code.count && w->place.space && !w->not_plain
-                     && !w->stamp.due;
-
-    return calm ? ipti_walk_going(w) : 0;
 }
 
 /* Does it just go on from flow's ip? */
@@ -8560,6 +8521,24 @@ static IPTI_HOT int ipti_walk_whole(const ipt_walk_ *w,
                        ? IPTI_KINDS_NEAR
                        : IPTI_KINDS_NEAR & ~IPTI_KIND(RET);
     return !ipti_kind_in(run->kind_, not_now);
+}
+
+enum { IPTI_FLOWS = 1, IPTI_BURNS }; /* ipt_walk_.calm: without, with fuel */
+
+/* A call succeeds: is there nothing to be looked at but flow? */
+static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
+{
+    const ipt_config *config = w->cur.config;
+    const int calm = !w->marks.lead && !w->out.count && !w->out.ends_block
+                     && !w->item.unsettled && !w->next.has_event
+                     && !w->stamp.due && !w->unproven && w->place.space
+                     && w->place.key
+                            == ipti_cache_key(w->place.space, w->mode.now)
+                     && !(config->flags & IPT_CONFIG_TICKS)
+                     && !ipti_loop_stuck(&w->loop)
+                     && (!w->code.count || ipti_walk_whole(w, &w->code.run));
+
+    return calm ? config->fuel ? IPTI_BURNS : IPTI_FLOWS : 0;
 }
 
 /* Pass a whole run. Returns 0 if something may happen in it; an error comes
@@ -9002,8 +8981,11 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
 {
     if (w->cur.state < IPTI_CUR_SYNC)
         return ipti_walk_leave(w, at, IPT_ERR_NOSYNC);
-    if (!w->out.waiting || w->item.full) /* what is in progress comes first */
-        return ipti_walk_leave(w, at, IPT_END);
+    if (!w->out.waiting || w->item.full) { /* what is in progress comes first */
+        if (!w->code.count)
+            w->calm = 0;
+        return ipti_leave(&w->cur, at, IPT_END);
+    }
     IPTI_COPY(event, &w->out.events[0]);
     w->item.from = UINT64_MAX;
     ipti_walk_timed(w, at, event);
@@ -9077,7 +9059,6 @@ static IPTI_PART int ipti_span_pass(ipt_walk_ *w, ipt_where *at, unsigned most,
 {
     int status = ipti_walk_ready(w, at);
     unsigned n;
-    uint8_t steps;
 
     if (status < 0)
         return status;
@@ -9095,11 +9076,7 @@ static IPTI_PART int ipti_span_pass(ipt_walk_ *w, ipt_where *at, unsigned most,
         span->size = (uint8_t) (w->flow.ip - w->prev.ip);
     }
     if (!most && n) {
-        steps = ipti_walk_steps(w);
-        ipti_code_flows(&w->code, steps,
-                        steps && !w->next.has_event && !w->not_plain
-                                && ipti_walk_whole(w, &w->code.run)
-                            ? ipti_walk_going(w) : 0);
+        w->code.calm = ipti_walk_steps(w);
     } else if (n == 0 || (n < most && ipti_walk_at_last(w))) {
         status = ipti_walk_last(w, at);
         if (status < 0 && n == 0)
@@ -9165,7 +9142,7 @@ static IPTI_PART int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
         status = ipti_walk_status(w);
     }
     status = ipti_walk_leave(w, at, status);
-    if (most && status >= 0)
+    if (status >= 0 && (most ? !w->code.count : w->code.calm))
         w->calm = ipti_walk_calm(w);
     return status;
 }
@@ -9175,7 +9152,7 @@ static IPTI_PART int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
  * forgotten since the run was looked up. Returns 0 if not. */
 static IPTI_HOT int ipti_walk_step(ipt_walk_ *w, uint64_t *ip, unsigned *size)
 {
-    if (IPTI_UNLIKELY(w->code.index >= w->code.simple
+    if (IPTI_UNLIKELY(w->code.index >= w->code.calm
                       || w->place.version != *w->valid))
         return 0;
     *size = w->code.run.sizes_[w->code.index];
@@ -9202,8 +9179,7 @@ static IPTI_HOT int ipti_span_last(const ipt_walk_ *w, ipti_span *span)
  * that leaves a bit, and nothing can happen around it. */
 static IPTI_HOT int ipti_walk_branch(ipt_walk_ *w, ipti_span *span)
 {
-    if (IPTI_UNLIKELY(w->code.whole != IPTI_FLOWS
-                      || w->place.version != *w->valid)
+    if (IPTI_UNLIKELY(!ipti_walk_flows(w, IPTI_FLOWS))
         || !ipti_walk_brief(w, &w->code.run))
         return 0;
     ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
@@ -9219,16 +9195,19 @@ static IPTI_HOT int ipti_walk_turn(ipt_walk_ *w, ipt_where *at,
     int flows;
 
     span->count = span->flags = 0;
-    if (!w->code.whole || w->place.version != *w->valid)
+    if (!w->calm || w->place.version != *w->valid)
         return 0;
-    ipti_code_flows(&w->code, w->code.simple, 0);
-    if (ipti_walk_plain(w, &w->code.run))
+    if (ipti_walk_plain(w, &w->code.run)) {
         ipti_walk_cond(w, &w->code.run, IPTI_LINE_MASK);
-    else if (ipti_walk_past(w, at, &w->code.run,
-                            w->code.simple + 1u - w->tally.counted) < 0)
+    } else if (ipti_walk_past(w, at, &w->code.run,
+                              (unsigned) w->code.count - w->tally.counted)
+               < 0) {
+        w->calm = 0;
         return 0;
+    }
     flows = ipti_walk_flow(w, at);
     if (IPTI_UNLIKELY(!flows)) {
+        w->calm = 0;
         ipti_code_none(&w->code);
         ipti_item_unsettled(&w->item, 1);
         ipti_item_passed(&w->item, 1, 1);
@@ -9251,7 +9230,7 @@ static IPTI_HOT int ipti_walk_enter(ipt_walk_ *w, const ipt_cache_line *run,
     w->code.index = 0;
     w->tally.counted = 0;
     w->code.count = run->count_;
-    ipti_code_flows(&w->code, (uint8_t) (run->count_ - 1), IPTI_FLOWS);
+    w->code.calm = (uint8_t) (run->count_ - 1);
     IPTI_COPY(&w->code.run, run);
     return 1;
 }
@@ -9262,12 +9241,12 @@ static IPTI_HOT int ipti_walk_load(ipt_walk_ *w, ipt_where *at,
                                    uint64_t *offset)
 {
     at->ip = w->flow.ip;
-    if (w->not_plain || ipti_fuel_empty(w->cur.config)
+    if (!w->calm || ipti_fuel_empty(w->cur.config)
         || !ipti_walk_enter(w, ipti_walk_line(w), offset)) {
         ipti_code_none(&w->code);
-    } else if (w->cur.config->fuel) {
+        w->calm = 0;
+    } else {
         ipti_fuel_burn(w->cur.config, w->code.count);
-        ipti_code_flows(&w->code, w->code.simple, IPTI_BURNS);
     }
     return IPT_OK;
 }
@@ -9379,7 +9358,7 @@ static inline int ipti_span_more(ipt_walk_ *w, ipt_where *at,
         flows = ipti_walk_flow(w, at);
         ipti_item_passed(&w->item, ends, !flows);
         ipti_item_unsettled(&w->item, !flows);
-        if (!flows || ends || w->not_plain)
+        if (!flows || ends || !w->calm)
             return flows;
         if (w->calm != IPTI_FLOWS && ipti_fuel_empty(w->cur.config))
             return 0;

@@ -292,9 +292,18 @@ TEST(illegal)
     ILLEGAL(w->probe.count = IPTI_PROBE + 1, "probe");
     ILLEGAL(w->calls.at.top = IPT_RETURN_STACK_, "calls");
     ILLEGAL(w->calm = 1, "calm"); /* there is no cache */
-    ILLEGAL(w->place.space = w->calm = 1; w->not_plain = w->code.count = 0;
-            w->marks.lead = w->item.unsettled = 0; w->cache = &cache,
-            "calm: code of another mode");
+#define CALM                                                                  \
+    w->place.space = w->calm = 1;                                            \
+    w->place.key = ipti_cache_key(1, w->mode.now);                           \
+    w->marks.lead = w->code.count = w->item.unsettled = 0;                   \
+    w->cache = &cache
+    CALM;
+    CHECK(!ipti_walk_check(w));
+    ILLEGAL(CALM; w->place.key++, "calm: there is more"); /* of another mode */
+    ILLEGAL(CALM; w->code.index = w->tally.counted = 0; w->code.count = 2;
+            w->code.run.count_ = 3; w->code.run.kind_ = IPT_INSN_OTHER,
+            "calm: the run is cut");
+#undef CALM
 }
 
 int main(void)

@@ -19,8 +19,7 @@ static inline int walk_same_bind(const ipt_bind_ *a, const ipt_bind_ *b)
 static inline int walk_code_holds(const ipt_code_at_ *code)
 {
     if (code->count == 0) return 1;
-    return code->index <= code->count && code->count <= code->run.count_ && code->simple < code->count
-           && (!code->whole || code->count == code->run.count_);
+    return code->index <= code->count && code->count <= code->run.count_ && code->calm < code->count;
 }
 
 /* The first rule that is broken; NULL: none is. */
@@ -53,8 +52,8 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (out->ends_block && !w->cur.config->unwanted) return "out: nothing ends a block";
     if (w->calm && (!ipti_walk_calm(w) || !w->cache))
         return "calm: there is more than flow";
-    if (w->calm && w->place.key != ipti_cache_key(w->place.space, w->mode.now))
-        return "calm: code of another mode";
+    if (w->calm && w->code.count && w->code.count != w->code.run.count_)
+        return "calm: the run is cut";
     return NULL;
 }
 

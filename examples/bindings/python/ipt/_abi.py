@@ -1178,8 +1178,7 @@ ipt_code_at_._fields_ = [
     ("offset", c_uint64),
     ("count", c_uint8),
     ("index", c_uint8),
-    ("simple", c_uint8),
-    ("whole", c_uint8),
+    ("calm", c_uint8),
     ("run", ipt_cache_line),
 ]
 ipt_place_._fields_ = [
@@ -1217,7 +1216,6 @@ ipt_walk_._fields_ = [
     ("evt", ipt_evt_state_),
     ("cache", POINTER(ipt_cache)),
     ("valid", POINTER(c_uint32)),
-    ("not_plain", c_uint8),
     ("calm", c_uint8),
     ("next", ipt_next_),
     ("flow", ipt_flow_),

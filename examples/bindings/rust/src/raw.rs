@@ -1153,8 +1153,7 @@ pub struct ipt_code_at_ {
     pub offset: u64,
     pub count: u8,
     pub index: u8,
-    pub simple: u8,
-    pub whole: u8,
+    pub calm: u8,
     pub run: ipt_cache_line,
 }
 
@@ -1210,7 +1209,6 @@ pub struct ipt_walk_ {
     pub evt: ipt_evt_state_,
     pub cache: *mut ipt_cache,
     pub valid: *const u32,
-    pub not_plain: u8,
     pub calm: u8,
     pub next: ipt_next_,
     pub flow: ipt_flow_,
