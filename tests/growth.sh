@@ -123,6 +123,12 @@ mapped() {
         printf "%x 40 f%d\n", 4294967296 + 64 * i, i}' >"$map"
 }
 
+# is_cheap KIND INSTRUCTIONS: so many at most for each byte of $tmp/more.
+is_cheap() {
+    n=$(($(spent "$tmp/more") / $(wc -c <"$tmp/more")))
+    [ $n -gt 0 ] && [ $n -le "$2" ] && pass || fail "$1: $n instructions a byte"
+}
+
 # repeated KIND N: the recording $tmp/short, as often.
 repeated() { "$tmp/long" "$2" "$tmp/short" "$tmp/more"; }
 
@@ -174,6 +180,16 @@ files() {
             "$tmp/short" ${how#* } -- "$tmp/tree" >"$tmp/said" 2>&1
         based "${how%% *}" 16 repeated
     done
+    # Threads whose times are too coarse for the switches between them.
+    $CC -DNUMBERS=4 -O1 -w -static -pthread -o "$tmp/tree" tests/programs/tree.c ||
+        exit 2
+    for cpus in 1 2; do
+        alone "$build/ptrecord" --quiet -o "$tmp/log" --perf-data \
+            "$tmp/short" --max 40000 --time tsc --cpus $cpus --quantum 300 \
+            -- "$tmp/tree" >"$tmp/said" 2>&1
+        repeated threads 2
+        is_cheap "threads-$cpus" $((20000 * cpus))
+    done
 }
 
 all() {
@@ -208,7 +224,7 @@ case $?-$(no_ptrace "$tmp/said" && echo no) in
     is_bounded ptflow --event # the program's mappings come later
     is_bounded ptprof
     is_bounded ptsplit
-    ! have valgrind valgrind || rest 67 all ;;
+    ! have valgrind valgrind || rest 69 all ;;
 *-no) skip "growth: no ptrace here" ;;
 *) fail_with "not recorded" "$tmp/said" ;;
 esac

@@ -6,11 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LAYER  65535u /* states after a stretch; */
-#define STATES 5000u /* ... and when those that are alike have become one */
-#define MANY   2000000u /* edges: from there on, fewer states */
-#define FEW    100u
-#define SLOTS  (2 * LAYER + 2)
+/* Work: a place of each thread, in a run. */
+#define EACH  300u  /* for a stretch; */
+#define MOST  8192u /* ... at most, of what others leave, .. */
+#define SHARE 4u    /* .. and so many times its part of that */
+#define FEW   256u
+#define SLOTS (4 * MOST)
 #define ADDRESSES 256u
 
 /* What has to be assumed, and what that costs. */
@@ -33,32 +34,29 @@ typedef struct place_set {
 /* Where a thread stopped: the index of an address or, after these, of a set. */
 enum { SETS = ADDRESSES, ANYWHERE = SETS, NONE = UINT16_MAX };
 
-/* What explanations have in common after a stretch. */
-typedef struct state {
+/* What explanations have in common in a run, between two stretches. What is next
+ * is the stretch, in that run, or the run after it; 0 if that is not possible. */
+typedef struct node {
     uint16_t stop[ALIGN_THREADS];
-    uint32_t run;  /* of the stretch */
+    uint16_t in_cost;
+    uint16_t on_cost;
+    uint32_t run;
+    uint32_t in;   /* the node after the stretch; */
+    uint32_t on;   /* ... that in the next run */
     uint32_t cost; /* of the cheapest one up to here, ... */
     uint32_t rest; /* ... and from here on */
-} state;
-
-/* A stretch, from a state of the layer before to one of the layer after it. */
-typedef struct edge {
-    uint16_t from;
-    uint16_t to;
-    uint32_t cost;
-} edge;
+} node;
 
 #define NEVER UINT32_MAX
 
 struct align {
-    state *states;
-    size_t state_count, state_max;
-    edge *edges;
-    size_t edge_count, edge_max;
-    size_t *layers; /* the first state of each, ... */
+    node *nodes;
+    size_t node_count, node_max;
+    size_t *layers; /* the first node of each stretch, by run: those in the run of
+                       the stretch before it; ... */
     size_t layer_max;
-    size_t *steps;  /* ... and the first edge to the next */
-    size_t step_max;
+    size_t *later;  /* ... and the first of those in a run after that */
+    size_t later_max;
     uint64_t address[ADDRESSES];
     unsigned addresses;
     place_set *sets;    /* the first is ANYWHERE, then those of the runs */
@@ -68,14 +66,21 @@ struct align {
     uint16_t here;      /* the place where the stretch begins, if known; */
     uint16_t again;      /* ... and that after the system call there */
     uint8_t odd;        /* nobody stopped there, as far as is known */
+    uint16_t stop[ALIGN_THREADS]; /* of the stretch; NONE: not looked for yet */
     size_t base;    /* number of the first run; */
     size_t runs;    /* ... how many there are */
-    uint32_t cheapest; /* of the layer in progress */
-    uint32_t dropped;  /* the cheapest state that was not kept */
+    uint32_t cheapest; /* after the stretch before; */
+    uint32_t cheapest_next; /* ... after this one */
+    uint32_t dropped;  /* the cheapest node that was not kept */
     unsigned keep;     /* BREAKs more than that may have */
     unsigned sure;     /* explanations with so many BREAKs more count, too */
-    uint16_t slot[SLOTS]; /* states of that by hash; LAYER: none */
-    uint16_t moved[LAYER];
+    unsigned threads;  /* numbers of threads are below that */
+    size_t work;       /* that is left for all */
+    uint32_t group;    /* number of the nodes that are told apart now */
+    struct slot {
+        uint32_t group;
+        uint32_t node;
+    } slot[SLOTS];     /* nodes by hash, also those of other groups */
 };
 
 align *align_new(void)
@@ -86,10 +91,9 @@ align *align_new(void)
 void align_free(align *a)
 {
     if (!a) return;
-    free(a->states);
-    free(a->edges);
+    free(a->nodes);
     free(a->layers);
-    free(a->steps);
+    free(a->later);
     free(a->sets);
     free(a->said);
     free(a);
@@ -188,7 +192,7 @@ static uint16_t set_of(align *a, const align_places *p)
     return put_set(a, &s);
 }
 
-/* Add the places of a state. */
+/* Add the places of a node. */
 static void say_stop(const align *a, align_places *p, unsigned stop)
 {
     place_set s;
@@ -200,28 +204,38 @@ static void say_stop(const align *a, align_places *p, unsigned stop)
         if (has_place(&s, i)) align_add(p, a->address[i]);
 }
 
-/* The state in the layer that begins at `first`; LAYER if there is no room. */
-static unsigned put(align *a, size_t first, const state *s)
+/* Where the node with these stops is, or can be. */
+static struct slot *find_slot(align *a, const uint16_t *stop)
 {
-    uint64_t hash = s->run;
-    unsigned i;
-    size_t n = a->state_count - first;
-    for (i = 0; i < ALIGN_THREADS; i++)
-        hash = (hash ^ s->stop[i]) * 0x9e3779b97f4a7c15u;
-    for (i = (unsigned) (hash >> 32) % SLOTS; a->slot[i] < LAYER;
-         i = (i + 1) % SLOTS) {
-        state *const old = &a->states[first + a->slot[i]];
-        if (old->run != s->run || memcmp(old->stop, s->stop, sizeof s->stop))
-            continue;
-        if (s->cost < old->cost) old->cost = s->cost;
-        return a->slot[i];
+    uint64_t word[ALIGN_THREADS / 4];
+    uint64_t hash = 0;
+    size_t i;
+    memcpy(word, stop, sizeof word);
+    for (i = 0; 4 * i < a->threads; i++)
+        hash = (hash ^ hash >> 32 ^ word[i]) * 0x9e3779b97f4a7c15u;
+    for (i = (size_t) (hash >> 32) % SLOTS; a->slot[i].group == a->group;
+         i = (i + 1) % SLOTS)
+        if (!memcmp(a->nodes[a->slot[i].node].stop, stop, sizeof word)) break;
+    return &a->slot[i];
+}
+
+/* The node with these stops, in the run of all of this group; 0 without
+ * memory. */
+static uint32_t put(align *a, const node *n)
+{
+    struct slot *const to = find_slot(a, n->stop);
+    if (to->group != a->group) {
+        if (!has_room(&a->nodes, &a->node_max, a->node_count + 1, sizeof *n))
+            return 0;
+        to->group = a->group;
+        to->node = (uint32_t) a->node_count;
+        a->nodes[a->node_count] = *n;
+        a->nodes[a->node_count].in = a->nodes[a->node_count].on = 0;
+        a->node_count++;
+    } else if (n->cost < a->nodes[to->node].cost) {
+        a->nodes[to->node].cost = n->cost;
     }
-    if (n >= LAYER
-        || !has_room(&a->states, &a->state_max, a->state_count + 1, sizeof *s))
-        return LAYER;
-    a->slot[i] = (uint16_t) n;
-    a->states[a->state_count++] = *s;
-    return (unsigned) n;
+    return to->node;
 }
 
 /* A run begins: where is its thread? */
@@ -238,6 +252,7 @@ static void look_at(align *a, const align_stretch *s)
     a->here = find_address(a, s->ip);
     a->again = find_address(a, s->ip + 2);
     a->odd = a->here == NONE && a->again == NONE && !s->news;
+    memset(a->stop, 0xff, sizeof a->stop);
 }
 
 /* What it costs that a thread that stopped there goes on with the stretch. */
@@ -268,236 +283,220 @@ static int is_near(uint32_t cost, uint32_t cheapest, unsigned more)
     return cost / BREAK <= cheapest / BREAK + more;
 }
 
-/* A state is not kept. */
-static void leave_out(align *a, uint32_t cost)
+/* From node i before stretch k to the next run. 0 without memory. */
+static int go_later(align *a, const align_stretch *all, size_t k,
+                    const align_run *runs, size_t i)
 {
-    if (cost < a->dropped) a->dropped = cost;
+    node next = a->nodes[i];
+    const align_run *const run = &runs[next.run++];
+    uint32_t to;
+    uint32_t cost = run > runs && run->thread < ALIGN_THREADS ? EMPTY : 0;
+    if (next.run == a->runs || next.run + a->base > all[k].last) return 1;
+    if (i < a->later[k]) cost = leaving(&all[k - 1], run);
+    enter_run(next.stop, &runs[next.run]);
+    next.cost += cost;
+    to = put(a, &next);
+    a->nodes[i].on = to;
+    a->nodes[i].on_cost = (uint16_t) cost;
+    return to != 0;
 }
 
-/* Stretch k, from a state on. 0 without memory. */
-static int follow(align *a, const align_stretch *all, size_t k,
-                  const align_run *runs, size_t from, size_t first)
+/* Stretch k is of the run of node i. 0 without memory. */
+static int go_into(align *a, const align_stretch *all, size_t k,
+                   const align_run *runs, size_t i)
 {
-    const align_stretch *const stretch = &all[k];
-    const size_t layer = a->layers[k];
-    const size_t old = a->states[from].run;
-    const uint32_t left = k ? leaving(&all[k - 1], &runs[old]) : 0;
-    state s = a->states[from];
-    uint32_t empty = 0;
-    for (size_t run = old; run < a->runs; run++) {
-        const unsigned thread = runs[run].thread;
-        uint32_t cost = empty;
-        edge step;
-        state next;
-        if (run + a->base > stretch->last) break;
-        if (run > old) enter_run(s.stop, &runs[run]);
-        if (run > old && thread < ALIGN_THREADS) empty += EMPTY;
-        if (thread >= ALIGN_THREADS || run + a->base < stretch->first
-            || !(stretch->fits >> thread & 1))
-            continue;
-        cost += going_on(a, stretch, thread, s.stop[thread]);
-        if (run > old) cost += left;
-        next = s;
-        next.stop[thread] = ANYWHERE;
-        if (stretch->stops >> thread & 1)
-            next.stop[thread] = index_of(a, stretch->stop[thread]);
-        next.run = (uint32_t) run;
-        next.cost = s.cost + cost;
-        if (!is_near(next.cost, a->cheapest, a->keep)) {
-            leave_out(a, next.cost);
-            continue;
-        }
-        if (next.cost < a->cheapest) a->cheapest = next.cost;
-        step.to = (uint16_t) put(a, first, &next);
-        step.from = (uint16_t) (from - layer);
-        step.cost = cost;
-        if (step.to == LAYER) {
-            leave_out(a, next.cost);
-            continue;
-        }
-        if (!has_room(&a->edges, &a->edge_max, a->edge_count + 1, sizeof step))
-            return 0;
-        a->edges[a->edge_count++] = step;
+    const align_stretch *const s = &all[k];
+    node next = a->nodes[i];
+    const unsigned thread = runs[next.run].thread;
+    uint32_t cost, to;
+    if (thread >= ALIGN_THREADS || next.run + a->base < s->first
+        || next.run + a->base > s->last || !(s->fits >> thread & 1))
+        return 1;
+    cost = going_on(a, s, thread, next.stop[thread]);
+    if (a->stop[thread] == NONE)
+        a->stop[thread] = s->stops >> thread & 1 ? index_of(a, s->stop[thread])
+                                                 : ANYWHERE;
+    next.stop[thread] = a->stop[thread];
+    next.cost += cost;
+    if (next.cost < a->cheapest_next) a->cheapest_next = next.cost;
+    to = put(a, &next);
+    a->nodes[i].in = to;
+    a->nodes[i].in_cost = (uint16_t) cost;
+    return to != 0;
+}
+
+/* Go from each node before stretch k, run by run. 0 without memory. */
+static int go(align *a, const align_stretch *all, size_t k,
+              const align_run *runs,
+              int (*step)(align *, const align_stretch *, size_t,
+                          const align_run *, size_t))
+{
+    const size_t later = a->later[k];
+    const size_t end = step == go_into ? a->node_count : SIZE_MAX;
+    size_t i = a->layers[k];
+    size_t j = later;
+    for (size_t run = 0; run < a->runs; run++) {
+        a->group++;
+        for (; i < later && a->nodes[i].run == run; i++)
+            if (!is_near(a->nodes[i].cost, a->cheapest, a->keep)) {
+                if (a->nodes[i].cost < a->dropped)
+                    a->dropped = a->nodes[i].cost;
+            } else if (!step(a, all, k, runs, i)) {
+                return 0;
+            }
+        for (; j < end && j < a->node_count && a->nodes[j].run == run; j++)
+            if (!step(a, all, k, runs, j)) return 0;
     }
     return 1;
 }
 
-/* States that cost too much go; the others are numbered again, and those that
- * are alike become one. */
-static void compact(align *a, size_t first)
+/* How many nodes there can be at most, if that is not too many: those that differ
+ * in a run are in all after it. */
+static size_t estimate(align *a, const align_stretch *all, size_t k,
+                       size_t most)
 {
-    const size_t count = a->state_count - first;
-    a->state_count = first;
-    memset(a->slot, 0xff, sizeof a->slot);
-    for (size_t i = 0; i < count; i++) {
-        const state s = a->states[first + i];
-        a->moved[i] = LAYER;
-        if (is_near(s.cost, a->cheapest, a->keep))
-            a->moved[i] = (uint16_t) put(a, first, &s);
-        else
-            leave_out(a, s.cost);
+    const size_t end = all[k].last - a->base + 1;
+    size_t n = 0;
+    a->group++;
+    for (size_t i = a->layers[k]; i < a->later[k] && n <= most; i++) {
+        struct slot *const to = find_slot(a, a->nodes[i].stop);
+        if (to->group == a->group || a->nodes[i].run >= end) continue;
+        to->group = a->group;
+        to->node = (uint32_t) i;
+        n += end - a->nodes[i].run;
     }
-}
-
-/* The edges follow. */
-static void move_edges(align *a, size_t edges)
-{
-    size_t n = edges;
-    for (size_t i = edges; i < a->edge_count; i++) {
-        edge step = a->edges[i];
-        step.to = a->moved[step.to];
-        if (step.to < LAYER) a->edges[n++] = step;
-    }
-    a->edge_count = n;
+    return n;
 }
 
 /* In how many places may a thread be? */
-static unsigned variety(const align *a, size_t first, unsigned thread)
+static unsigned variety(const align *a, size_t first, size_t end,
+                        unsigned thread)
 {
     uint64_t known[(UINT16_MAX + 1) / 64];
     unsigned n = 0;
-    memset(known, 0, sizeof known);
-    for (size_t i = first; i < a->state_count; i++) {
-        const unsigned stop = a->states[i].stop[thread];
+    memset(known, 0, (SETS + a->set_count + 63) / 64 * sizeof *known);
+    for (size_t i = first; i < end; i++) {
+        const unsigned stop = a->nodes[i].stop[thread];
         n += !(known[stop / 64] >> stop % 64 & 1);
         known[stop / 64] |= (uint64_t) 1 << stop % 64;
     }
     return n;
 }
 
-/* There are too many states: that thread which may be in the most places is
- * then in one of them in each state. 0 if all are only in one. */
-static int widen(align *a, size_t first)
+/* There are too many nodes: that thread which may be in the most places is then
+ * in one of them in each node. 0 if all are only in one. */
+static int widen(align *a, size_t first, size_t end)
 {
     unsigned most = 1;
     unsigned thread = 0;
     uint16_t stop;
     place_set s;
-    for (unsigned i = 0; i < ALIGN_THREADS; i++) {
-        const unsigned n = variety(a, first, i);
+    for (unsigned i = 0; i < a->threads; i++) {
+        const unsigned n = variety(a, first, end, i);
         if (n <= most) continue;
         most = n;
         thread = i;
     }
     if (most == 1) return 0;
     memset(&s, 0, sizeof s);
-    for (size_t i = first; i < a->state_count; i++)
-        add_place(a, &s, a->states[i].stop[thread]);
+    for (size_t i = first; i < end; i++)
+        add_place(a, &s, a->nodes[i].stop[thread]);
     stop = put_set(a, &s);
-    for (size_t i = first; i < a->state_count; i++)
-        a->states[i].stop[thread] = stop;
+    for (size_t i = first; i < end; i++) a->nodes[i].stop[thread] = stop;
     return 1;
 }
 
-/* The layer after stretch k. 0 if there is none, or no memory. */
+/* Past stretch k. 0 if there is no explanation, or no memory. */
 static int forward(align *a, const align_stretch *all, size_t k,
                    const align_run *runs, size_t count)
 {
-    const size_t first = a->state_count;
-    const align_stretch *const next = &all[k + 1 < count ? k + 1 : k];
-    const size_t fan = next->last - a->base + 1;
-    const size_t most = a->edge_count < MANY ? STATES : FEW;
-    const size_t limit = LAYER / most < fan ? LAYER / fan : most;
+    size_t most = a->work / (count - k) * SHARE;
+    size_t n;
+    most = most < FEW ? FEW : most > MOST ? MOST : most;
     if (!has_room(&a->layers, &a->layer_max, k + 2, sizeof *a->layers)
-        || !has_room(&a->steps, &a->step_max, k + 2, sizeof *a->steps))
+        || !has_room(&a->later, &a->later_max, k + 2, sizeof *a->later))
         return 0;
-    a->layers[k + 1] = first;
-    memset(a->slot, 0xff, sizeof a->slot);
-    a->cheapest = NEVER - (KEEP + 1) * (uint32_t) BREAK;
+    if (k) a->later[k] = a->node_count;
+    do
+        n = estimate(a, all, k, most);
+    while (n > most && widen(a, a->layers[k], a->later[k]));
+    a->work -= n < a->work ? n : a->work;
     look_at(a, &all[k]);
-    a->steps[k] = a->edge_count;
-    for (size_t i = a->layers[k]; i < first; i++)
-        if (!follow(a, all, k, runs, i, first)) return 0;
-    do {
-        compact(a, first);
-        move_edges(a, a->steps[k]);
-    } while (a->state_count - first > limit && widen(a, first));
-    a->steps[k + 1] = a->edge_count;
-    return a->state_count > first && a->cheapest < NEVER / 2;
+    a->cheapest_next = NEVER;
+    if (!go(a, all, k, runs, go_later)) return 0;
+    a->layers[k + 1] = a->node_count;
+    if (!go(a, all, k, runs, go_into)) return 0;
+    a->cheapest = a->cheapest_next;
+    return a->node_count > a->layers[k + 1] && a->cheapest < NEVER / 2;
 }
 
-/* Stretch k begins in run `to`; the one before it was in run `from`. */
-static void say_ends(const align_stretch *all, size_t k, align_run *runs,
-                     size_t from, size_t to)
+/* No stretch is in the run of a node: what others have to reckon with. */
+static void say_empty(align *a, align_run *runs, const node *n)
 {
-    const unsigned left = runs[from].thread & 15;
-    if (k && to == from) return;
-    align_add(&runs[to].begins, all[k].ip);
-    if (k && (all[k - 1].stops >> left & 1))
-        align_add(&runs[from].ends, all[k - 1].stop[left]);
-    else if (k)
-        align_anywhere(&runs[from].ends);
+    align_run *const run = &runs[n->run];
+    const uint16_t stop = n->stop[run->thread & 15];
+    if (run->thread >= ALIGN_THREADS) return;
+    align_anywhere(&run->begins);
+    if (a->said[n->run] == stop) return; /* as often */
+    a->said[n->run] = stop;
+    say_stop(a, &run->ends, stop);
 }
 
-/* What others have to reckon with: no run after `from` and before `to` has user
- * code. */
-static void say_empty(align *a, size_t k, align_run *runs, const state *from,
-                      size_t to)
+/* The run of a stretch ends after it. */
+static void say_end(const align_stretch *s, align_run *run)
 {
-    uint16_t stop[ALIGN_THREADS];
-    memcpy(stop, from->stop, sizeof stop);
-    for (size_t run = k ? from->run + 1 : 0; run < to; run++) {
-        const unsigned thread = runs[run].thread;
-        if (thread >= ALIGN_THREADS) continue;
-        enter_run(stop, &runs[run]);
-        align_anywhere(&runs[run].begins);
-        if (a->said[run] == stop[thread]) continue; /* as often */
-        a->said[run] = stop[thread];
-        say_stop(a, &runs[run].ends, stop[thread]);
-    }
+    if (s->stops >> (run->thread & 15) & 1)
+        align_add(&run->ends, s->stop[run->thread & 15]);
+    else
+        align_anywhere(&run->ends);
 }
 
-/* What the explanations say of stretch k. Edges are sorted by the state where
- * they begin, then by run. */
+/* What it costs from here on if another node is next. */
+static uint32_t rest_by(const align *a, uint32_t next, uint32_t cost)
+{
+    const uint32_t rest = next ? a->nodes[next].rest : NEVER;
+    return rest == NEVER ? NEVER : rest + cost;
+}
+
+static int is_good(const align *a, const node *n, uint32_t rest,
+                   uint32_t cheapest)
+{
+    return rest != NEVER && is_near(n->cost + rest, cheapest, a->sure);
+}
+
+/* What the explanations say of stretch k. */
 static void backward(align *a, align_stretch *all, size_t k, align_run *runs,
                      uint32_t cheapest)
 {
-    state *const from = a->states + a->layers[k];
-    const state *const to = a->states + a->layers[k + 1];
-    const size_t end = a->steps[k + 1];
-    size_t last = 0; /* run, of an edge of the same state */
-    all[k].threads = 0;
-    all[k].low = SIZE_MAX;
-    for (size_t i = a->layers[k]; i < a->layers[k + 1]; i++)
-        a->states[i].rest = NEVER;
-    for (size_t i = a->steps[k]; i < end; i++) {
-        const edge step = a->edges[i];
-        state *const s = &from[step.from];
-        const size_t run = to[step.to].run;
-        uint32_t cost = to[step.to].rest;
-        if (cost != NEVER) {
-            cost += step.cost;
-            if (cost < s->rest) s->rest = cost;
-            cost += s->cost;
+    align_stretch *const s = &all[k];
+    s->threads = 0;
+    s->low = SIZE_MAX;
+    for (size_t i = a->layers[k + 1]; i-- > a->layers[k];) {
+        node *const n = &a->nodes[i];
+        const uint32_t in = rest_by(a, n->in, n->in_cost);
+        const uint32_t on = rest_by(a, n->on, n->on_cost);
+        n->rest = in < on ? in : on;
+        if (is_good(a, n, in, cheapest)) {
+            s->threads |= (uint16_t) (1u << runs[n->run].thread);
+            if (n->run + a->base < s->low) s->low = n->run + a->base;
+            if (i >= a->later[k]) align_add(&runs[n->run].begins, s->ip);
         }
-        if (cost != NEVER && is_near(cost, cheapest, a->sure)) {
-            last = run;
-            say_ends(all, k, runs, s->run, run);
-            all[k].threads |= (uint16_t) (1u << runs[run].thread);
-            if (run + a->base < all[k].low) all[k].low = run + a->base;
-        }
-        if (i + 1 < end && a->edges[i + 1].from == step.from) continue;
-        say_empty(a, k, runs, s, last);
-        last = 0;
+        if (!is_good(a, n, on, cheapest)) continue;
+        if (i >= a->later[k])
+            say_empty(a, runs, n);
+        else
+            say_end(&all[k - 1], &runs[n->run]);
     }
 }
 
 /* Follow the cheapest explanation. */
 static void follow_cheapest(const align *a, align_stretch *all, size_t count)
 {
-    size_t at = 0;
+    const node *n = a->nodes;
     for (size_t k = 0; k < count; k++) {
-        const state *const s = a->states + a->layers[k] + at;
-        size_t i = a->steps[k];
-        for (; i + 1 < a->steps[k + 1]; i++) {
-            const edge *const step = &a->edges[i];
-            const uint32_t rest = a->states[a->layers[k + 1] + step->to].rest;
-            if (step->from == at && rest != NEVER
-                && step->cost + rest == s->rest)
-                break;
-        }
-        at = a->edges[i].to;
-        all[k].run = a->base + a->states[a->layers[k + 1] + at].run;
+        while (rest_by(a, n->in, n->in_cost) != n->rest) n = &a->nodes[n->on];
+        all[k].run = a->base + n->run;
+        n = &a->nodes[n->in];
     }
 }
 
@@ -520,10 +519,10 @@ static void open_end(align *a, size_t first, align_run *runs,
                      uint32_t cheapest)
 {
     size_t end = SIZE_MAX;
-    for (size_t i = first; i < a->state_count; i++)
-        if (is_near(a->states[i].cost, cheapest, a->sure)
-            && a->states[i].run < end)
-            end = a->states[i].run;
+    for (size_t i = first; i < a->node_count; i++)
+        if (is_near(a->nodes[i].cost, cheapest, a->sure)
+            && a->nodes[i].run < end)
+            end = a->nodes[i].run;
     if (is_near(a->dropped, cheapest, a->sure)) end = 0;
     for (size_t i = end; i < a->runs; i++) {
         align_anywhere(&runs[i].ends);
@@ -535,34 +534,42 @@ static void open_end(align *a, size_t first, align_run *runs,
 static int begin_all(align *a, align_run *runs, size_t run_count)
 {
     place_set anywhere;
-    state s;
-    a->state_count = a->edge_count = a->set_count = a->addresses = 0;
+    node n;
+    a->node_count = a->set_count = a->addresses = 0;
     a->dropped = NEVER;
+    a->cheapest = a->threads = 0;
     a->runs = run_count;
     if (!has_room(&a->sets, &a->set_max, 1, sizeof anywhere)
-        || !has_room(&a->states, &a->state_max, 1, sizeof s)
+        || !has_room(&a->nodes, &a->node_max, 1, sizeof n)
         || !has_room(&a->layers, &a->layer_max, 1, sizeof *a->layers)
+        || !has_room(&a->later, &a->later_max, 1, sizeof *a->later)
         || !has_room(&a->said, &a->said_max, run_count, sizeof *a->said))
         return 0;
     memset(a->said, 0xff, run_count * sizeof *a->said); /* NONE */
+    if (a->group > UINT32_MAX / 2) {
+        memset(a->slot, 0, sizeof a->slot);
+        a->group = 0;
+    }
     memset(&anywhere, 0, sizeof anywhere);
     anywhere.anywhere = 1;
     a->sets[a->set_count++] = anywhere;
-    memset(&s, 0, sizeof s);
-    for (unsigned i = 0; i < ALIGN_THREADS; i++) s.stop[i] = ANYWHERE;
+    memset(&n, 0, sizeof n);
+    for (unsigned i = 0; i < ALIGN_THREADS; i++) n.stop[i] = ANYWHERE;
     for (size_t i = 0; i < run_count; i++) {
+        if (runs[i].thread < ALIGN_THREADS && runs[i].thread >= a->threads)
+            a->threads = runs[i].thread + 1u;
         runs[i].set = set_of(a, &runs[i].in);
         memset(&runs[i].begins, 0, sizeof runs[i].begins);
         memset(&runs[i].ends, 0, sizeof runs[i].ends);
     }
-    enter_run(s.stop, runs);
-    a->states[a->state_count++] = s;
-    a->layers[0] = 0;
+    enter_run(n.stop, runs);
+    a->nodes[a->node_count++] = n;
+    a->layers[0] = a->later[0] = 0;
     return 1;
 }
 
-/* All layers, as far as that goes; *cheapest: what the best explanation costs.
- * How many there are. */
+/* All stretches, as far as that goes; *cheapest: what the best explanation
+ * costs. How many there are. */
 static size_t all_forward(align *a, const align_stretch *all, size_t count,
                           align_run *runs, size_t run_count,
                           uint32_t *cheapest)
@@ -570,13 +577,14 @@ static size_t all_forward(align *a, const align_stretch *all, size_t count,
     size_t done = 0;
     *cheapest = NEVER;
     if (!begin_all(a, runs, run_count)) return 0;
+    a->work = count * EACH;
     while (done < count && forward(a, all, done, runs, count)) done++;
     if (done < count) a->dropped = 0;
-    if (done > 0 && done < count) a->state_count = a->layers[done + 1];
-    for (size_t i = a->layers[done]; i < a->state_count; i++) {
-        state *const s = &a->states[i];
-        s->rest = 0;
-        if (s->cost < *cheapest) *cheapest = s->cost;
+    if (done > 0 && done < count) a->node_count = a->later[done];
+    for (size_t i = a->layers[done]; i < a->node_count; i++) {
+        node *const n = &a->nodes[i];
+        n->rest = n->in = n->on = 0;
+        if (n->cost < *cheapest) *cheapest = n->cost;
     }
     a->sure = *cheapest / BREAK;
     return done;

@@ -82,8 +82,9 @@ typedef struct flow_plan {
     flow_decoder tail;           /* where the last one begins */
     uint8_t pulling;
     uint8_t open;           /* more can be found there */
-    uint8_t whole;          /* there is no more, and all ends are known */
-    uint8_t threads;        /* ... that it is about: */
+    uint8_t whole;          /* there is no more, and all ends are known; */
+    uint8_t explained;      /* ... with these runs */
+    uint8_t threads;        /* that it is about: */
     uint32_t tid[ALIGN_THREADS];
     align_run runs[PLANNED]; /* base up to base + run_count */
     size_t base;
@@ -1954,36 +1955,52 @@ static void begin_run(threads_queue_ *q, align_run *a, size_t run)
     }
 }
 
-/* Find the explanations for a queue, with what is known of others. How many
- * stretches have one. */
-static size_t explain(threads_queue_ *q)
+static int is_same(const align_run *a, const align_run *b)
+{
+    return a->thread == b->thread && a->kept == b->kept
+        && !memcmp(&a->in, &b->in, sizeof a->in)
+        && !memcmp(&a->out, &b->out, sizeof a->out);
+}
+
+/* Find the explanations for a queue, with what is known of others. Where there was
+ * no room for more, what is to come may still say something about the second
+ * half. 0: that was so last time, too. */
+static int explain(threads_queue_ *q)
 {
     flow_plan *const p = q->plan;
+    size_t done;
+    int news = !p->explained;
     p->base = p->list->first;
     p->run_count = 1;
     for (size_t k = 0; k < p->measured; k++)
         while (p->run_count < PLANNED
                && p->base + p->run_count <= p->list[k].last)
             p->run_count++;
-    for (size_t i = 0; i < p->run_count; i++)
-        begin_run(q, &p->runs[i], p->base + i);
-    return align_find(q->in->aligner, p->list, p->measured, p->runs, p->base,
+    for (size_t i = 0; i < p->run_count; i++) {
+        align_run run;
+        begin_run(q, &run, p->base + i);
+        if (!news && is_same(&run, &p->runs[i])) continue;
+        p->runs[i] = run;
+        news = 1;
+    }
+    if (!news) return 0;
+    p->explained = 1;
+    done = align_find(q->in->aligner, p->list, p->measured, p->runs, p->base,
                       p->run_count);
+    p->decided = p->count == AHEAD && done > AHEAD / 2 ? AHEAD / 2 : done;
+    return 1;
 }
 
-/* Explain all queues, each with what is known of the others. Where there was no
- * room for more, what is to come may still say something about the second
- * half. */
-static void explain_all(threads *t, unsigned planned)
+/* Explain all queues, each with what is known of the others, until that stays. */
+static void explain_all(threads *t)
 {
-    for (unsigned turn = 0; turn < (planned > 1 ? TURNS : 1u); turn++) {
+    int news = 1;
+    for (unsigned turn = 0; turn < TURNS && news; turn++) {
+        news = 0;
         for (uint32_t i = 0; i < t->queues.queue_count; i++) {
-            flow_plan *const p = t->all[i].plan;
-            size_t done;
-            if (!p || !p->measured || t->all[i].state == ENDED) continue;
-            done = explain(&t->all[i]);
-            p->decided = p->count == AHEAD && done > AHEAD / 2 ? AHEAD / 2
-                                                               : done;
+            const flow_plan *const p = t->all[i].plan;
+            if (p && p->measured && t->all[i].state != ENDED)
+                news |= explain(&t->all[i]);
         }
     }
 }
@@ -2013,7 +2030,6 @@ static int learn(threads *t)
 /* Make plans for all queues together, or carry them on. */
 static void make_plans(threads *t)
 {
-    unsigned planned = 0;
     t->plans++;
     if (t->slice) { /* plans need to know where each thread was before */
         threads_unclear(t);
@@ -2021,23 +2037,23 @@ static void make_plans(threads *t)
     }
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         threads_queue_ *const q = &t->all[i];
-        if (q->plan) q->plan->run_count = 0;
+        if (q->plan) q->plan->run_count = q->plan->explained = 0;
         if (q->state != HELD && q->state != FLOWING) continue;
         if (!q->in || !q->by_cpu || q->run == q->run_end) continue;
         if (!look_ahead(q)) return;
-        planned += q->plan->measured > 0;
     }
     for (uint32_t i = 0; i < t->queues.queue_count; i++)
         if (t->all[i].plan && t->all[i].plan->measured) find_news(&t->all[i]);
-    explain_all(t, planned);
+    explain_all(t);
     if (!learn(t)) return;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         flow_plan *const p = t->all[i].plan;
+        if (p) p->explained = 0;
         for (size_t k = 0; p && k < p->count; k++)
             find_range(&t->all[i], p->lo[k], p->hi[k], &p->list[k].first,
                        &p->list[k].last);
     }
-    explain_all(t, planned);
+    explain_all(t);
 }
 
 static void doubt(threads_queue_ *q)
