@@ -2581,10 +2581,9 @@ typedef struct ipt_bind_ {
 
 /* Flow since trace was last used. */
 typedef struct ipt_loop_ {
-    uint64_t ip;    /* passed since then, if limit is not 0 */
-    uint32_t steps; /* branches since ip was picked, below limit */
-    uint32_t limit; /* ... to pass until another is picked */
-    uint32_t total; /* runs passed */
+    uint64_t ip;       /* passed since then, if branches is not 0 */
+    uint32_t branches; /* passed since then, ... */
+    uint32_t total;    /* ... and runs */
 } ipt_loop_;
 
 /* BDM64: how far ahead of flow the code was looked at. */

@@ -6996,7 +6996,7 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   tally   counted <= code.index, if there is a current run
  *   out     waiting: at most count, and what follows is settled. ends_block:
  *           config.unwanted is not 0
- *   loop    limit 0, or steps below limit
+ *   loop    branches is at most total
  *   probe   count is at most IPTI_PROBE
  *   calls   at most IPT_RETURN_STACK_ entries, top below that
  *   calm    all that ipti_walk_calm asks; and if there is a current run, it is
@@ -7077,8 +7077,7 @@ static int ipti_filter_traced(const ipt_filter *filter, uint64_t ip)
 /* Trace was used: the path up to here was no endless loop. */
 static inline void ipti_loop_end(ipt_loop_ *loop)
 {
-    loop->limit = 0;
-    loop->total = 0;
+    loop->branches = loop->total = 0;
 }
 
 /* Flow does not go on. */
@@ -7088,20 +7087,18 @@ static inline void ipti_loop_stick(ipt_loop_ *loop)
 }
 
 /* Flow passed a run that ends with a direct branch. If the branch leads to an
- * address that was passed since trace was last used, it will always do so.
- * `ends`: an event will end it. */
+ * address that was passed since trace was last used, it will always do so. The
+ * address is that of branch 1, 3, 7, 15, ... `ends`: an event will end it. */
 static inline void ipti_loop_branch(ipt_loop_ *loop, uint64_t target, int ends)
 {
+    const uint32_t branches = ends ? 0 : loop->branches + 1;
+
     loop->total++;
-    if (IPTI_UNLIKELY(ends)) {
-        loop->limit = 0;
-    } else if (loop->limit && target == loop->ip) {
+    if (branches > 1 && target == loop->ip)
         ipti_loop_stick(loop);
-    } else if (!loop->limit || ++loop->steps == loop->limit) {
+    else if ((branches & (branches + 1)) == 0)
         loop->ip = target;
-        loop->steps = 0;
-        loop->limit = loop->limit ? 2 * loop->limit : 2;
-    }
+    loop->branches = branches;
 }
 
 /* Has flow gone on for too long without trace? */
@@ -8729,6 +8726,10 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_walk_leave(w, at, status);
 }
 
+/* What a call of a view returns: an error without a decoder, else `call`. */
+#define IPTI_VIEW(view, call) \
+    (IPTI_BAD_SELF(view) ? (int) IPTI_SELF_ERROR(view) : (call))
+
 enum { /* how: to which PSB */
     IPTI_SYNC_FORWARD,
     IPTI_SYNC_BACKWARD,
@@ -9424,30 +9425,26 @@ IPT_API int ipt_blk_init(ipt_blk_decoder *decoder, const ipt_config *config,
 
 IPT_API int ipt_blk_sync_forward(ipt_blk_decoder *decoder)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_FORWARD, 0);
+    return IPTI_VIEW(decoder, ipti_walk_sync(&decoder->walk_, &decoder->at,
+                                             IPTI_SYNC_FORWARD, 0));
 }
 
 IPT_API int ipt_blk_sync_backward(ipt_blk_decoder *decoder)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_BACKWARD, 0);
+    return IPTI_VIEW(decoder, ipti_walk_sync(&decoder->walk_, &decoder->at,
+                                             IPTI_SYNC_BACKWARD, 0));
 }
 
 IPT_API int ipt_blk_sync_set(ipt_blk_decoder *decoder, uint64_t offset)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_SET, offset);
+    return IPTI_VIEW(decoder, ipti_walk_sync(&decoder->walk_, &decoder->at,
+                                             IPTI_SYNC_SET, offset));
 }
 
 IPT_API int ipt_blk_start(ipt_blk_decoder *decoder, const ipt_start *start)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at, start);
+    return IPTI_VIEW(decoder, ipti_walk_start(&decoder->walk_, &decoder->at,
+                                              start));
 }
 
 IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
@@ -9459,9 +9456,8 @@ IPT_API int ipt_blk_set_asid(ipt_blk_decoder *decoder, const ipt_asid *asid)
 
 IPT_API int ipt_blk_resync(ipt_blk_decoder *decoder)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_resync(&decoder->walk_, &decoder->at);
+    return IPTI_VIEW(decoder,
+                     ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
 /* A block of one span. */
@@ -9568,30 +9564,26 @@ IPT_API int ipt_insn_init(ipt_insn_decoder *decoder, const ipt_config *config,
 
 IPT_API int ipt_insn_sync_forward(ipt_insn_decoder *decoder)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_FORWARD, 0);
+    return IPTI_VIEW(decoder, ipti_walk_sync(&decoder->walk_, &decoder->at,
+                                             IPTI_SYNC_FORWARD, 0));
 }
 
 IPT_API int ipt_insn_sync_backward(ipt_insn_decoder *decoder)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_BACKWARD, 0);
+    return IPTI_VIEW(decoder, ipti_walk_sync(&decoder->walk_, &decoder->at,
+                                             IPTI_SYNC_BACKWARD, 0));
 }
 
 IPT_API int ipt_insn_sync_set(ipt_insn_decoder *decoder, uint64_t offset)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_sync(&decoder->walk_, &decoder->at, IPTI_SYNC_SET, offset);
+    return IPTI_VIEW(decoder, ipti_walk_sync(&decoder->walk_, &decoder->at,
+                                             IPTI_SYNC_SET, offset));
 }
 
 IPT_API int ipt_insn_start(ipt_insn_decoder *decoder, const ipt_start *start)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_start(&decoder->walk_, &decoder->at, start);
+    return IPTI_VIEW(decoder, ipti_walk_start(&decoder->walk_, &decoder->at,
+                                              start));
 }
 
 IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
@@ -9603,9 +9595,8 @@ IPT_API int ipt_insn_set_asid(ipt_insn_decoder *decoder, const ipt_asid *asid)
 
 IPT_API int ipt_insn_resync(ipt_insn_decoder *decoder)
 {
-    if (IPTI_BAD_SELF(decoder))
-        return IPTI_SELF_ERROR(decoder);
-    return ipti_walk_resync(&decoder->walk_, &decoder->at);
+    return IPTI_VIEW(decoder,
+                     ipti_walk_resync(&decoder->walk_, &decoder->at));
 }
 
 /* An instruction of a span of one, or more flags of it: see ipti_walk_span. */

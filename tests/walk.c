@@ -177,7 +177,7 @@ TEST(loops)
     for (i = 0; i < 1000; i++) { /* never the same address */
         ipti_loop_branch(&loop, i, 0);
         CHECK(!ipti_loop_stuck(&loop));
-        CHECK(loop.steps < loop.limit);
+        CHECK(loop.branches <= loop.total);
     }
     for (i = 0; i < 4000 && !ipti_loop_stuck(&loop); i++)
         ipti_loop_branch(&loop, 7 + i % 5, 0);
@@ -288,7 +288,7 @@ TEST(illegal)
     ILLEGAL(w->out.count = IPT_REACHED_MAX_ + 1, "out");
     ILLEGAL(w->out.waiting = 1; w->out.count = 0, "out");
     ILLEGAL(w->out.waiting = w->item.unsettled = w->out.count = 1, "out");
-    ILLEGAL(w->loop.limit = w->loop.steps = 2, "loop");
+    ILLEGAL(w->loop.branches = 2; w->loop.total = 1, "loop");
     ILLEGAL(w->probe.count = IPTI_PROBE + 1, "probe");
     ILLEGAL(w->calls.at.top = IPT_RETURN_STACK_, "calls");
     ILLEGAL(w->calm = 1, "calm"); /* there is no cache */

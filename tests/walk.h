@@ -44,8 +44,8 @@ static inline const char *ipti_walk_check(const ipt_walk_ *w)
     if (out->count > IPT_REACHED_MAX_) return "out: more events than room";
     if (out->waiting > out->count) return "out: more wait than there are";
     if (out->waiting && w->item.unsettled) return "out: waiting and unsettled";
-    if (w->loop.limit && w->loop.steps >= w->loop.limit)
-        return "loop: steps not below limit";
+    if (w->loop.branches > w->loop.total)
+        return "loop: more branches than runs";
     if (w->probe.count > IPTI_PROBE) return "probe: too far";
     if (w->calls.at.count > IPT_RETURN_STACK_ || w->calls.at.top >= IPT_RETURN_STACK_)
         return "calls: out of range";

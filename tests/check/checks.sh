@@ -68,7 +68,7 @@ blk=$(grep -n '^ \* \[blk\]' "$root/ipt_impl.h" | cut -d: -f1)
 parts=
 for part in next:has_tip stamp:fresh flow:hidden prev:kind mode:now resume:has \
     tally:icnt code:index place:space out:count item:full marks:lead \
-    resync:state loop:limit probe:count calls:count
+    resync:state loop:branches probe:count calls:count
 do
     parts="$parts    w->${part%:*}.${part#*:} = 0;\n"
 done

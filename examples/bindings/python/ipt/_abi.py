@@ -1125,8 +1125,7 @@ ipt_bind_._fields_ = [
 ]
 ipt_loop_._fields_ = [
     ("ip", c_uint64),
-    ("steps", c_uint32),
-    ("limit", c_uint32),
+    ("branches", c_uint32),
     ("total", c_uint32),
 ]
 ipt_probe_._fields_ = [

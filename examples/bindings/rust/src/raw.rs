@@ -1073,8 +1073,7 @@ pub struct ipt_bind_ {
 #[derive(Clone, Copy, Debug)]
 pub struct ipt_loop_ {
     pub ip: u64,
-    pub steps: u32,
-    pub limit: u32,
+    pub branches: u32,
     pub total: u32,
 }
 
