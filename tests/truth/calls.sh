@@ -8,6 +8,8 @@
 # Of the corpus there is no narrow: QEMU runs it, whose recordings have no stack
 # pointers. rewrite changes code that has been read, which ptrecord refuses, and
 # so does the compiler of LuaJIT, which does without it here.
+#
+# depth.c, a view of the walk, gives the same calls and returns.
 
 mode=${1:-quick}
 set -- .
@@ -29,6 +31,9 @@ build() {
 
 # shellcheck disable=SC2086 # flags
 $CC -std=c99 $WARN -O1 -o "$tmp/truth" $here/calls.c || exit 2
+# shellcheck disable=SC2086 # flags
+$CC -std=c99 $WARN -O1 -I. -o "$tmp/depth" $here/depth.c "$build/common.a" \
+    $(tail -n 1 "$build/flags") || exit 2
 
 # Names alone; parts are in their functions.
 plain() {
@@ -69,6 +74,18 @@ same() {
     [ $threads -gt 0 ] || fail "$1: no thread"
 }
 
+# depth COMMAND...: depth.c gives the calls and returns of its first thread.
+depth() {
+    rm -rf "$tmp/x.d"
+    if env -i LC_ALL=C PATH=/usr/bin:/bin PYTHONHASHSEED=0 "$build/ptrecord" \
+        --quiet --calls --max "$max" -o "$tmp/x.d" -- "$@" >"$tmp/why" 2>&1 &&
+        "$tmp/depth" "$tmp/x.d" >"$tmp/why" 2>&1; then pass
+    else
+        fail_with "$name: depth" "$tmp/why"
+    fi
+    printf '%-12s %s\n' "$name" "$(tail -n 1 "$tmp/why")" >>"$tmp/table"
+}
+
 # record NAME EMULATOR SKIP COMMAND...: what programs.sh has, and compare.
 record() {
     name=$1
@@ -89,7 +106,10 @@ record() {
         "$build/ptrecord" --quiet --calls --time tsc --max "$max" \
         --perf-data "$tmp/x.data" -o "$tmp/x.d" -- "$@" >"$tmp/recorded" 2>&1
     case $?-$(no_ptrace "$tmp/recorded" && echo no) in
-    0-) same "$name" ;;
+    0-)
+        same "$name"
+        depth "$@"
+        ;;
     *-no) skip "$name: it cannot be recorded here" ;;
     *) fail_with "$name: ptrecord" "$tmp/recorded" ;;
     esac
