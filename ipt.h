@@ -2638,11 +2638,13 @@ typedef struct ipt_mode_ {
     uint8_t old;          /* it is from before an overflow */
 } ipt_mode_;
 
-/* Where tracing was disabled. */
-typedef struct ipt_resume_ {
-    uint64_t ip;
-    uint8_t has; /* there is such a place */
-} ipt_resume_;
+/* Where flow is taken up again. */
+typedef struct ipt_resync_ {
+    uint64_t ip;     /* where tracing was disabled, ... */
+    uint8_t has;     /* ... if there is such a place */
+    uint8_t state;   /* IPTI_RESYNC_: of a _resync that is not done; ... */
+    uint64_t offset; /* ... of the event it began at, plus 1 */
+} ipt_resync_;
 
 /* Instructions since the last IP from the trace. */
 typedef struct ipt_tally_ {
@@ -2663,13 +2665,13 @@ typedef struct ipt_code_at_ {
 /* Where code is looked for. */
 typedef struct ipt_place_ {
     uint64_t mask;    /* of addresses in the current mode */
-    uint64_t first;   /* `space` is for code from here on, ... */
+    uint64_t first;   /* the number is for code from here on, ... */
     uint64_t more;    /* ... and so many bytes after this one */
-    uint32_t version; /* *valid when `space` was looked for */
+    uint32_t version; /* *valid when it was looked for */
     uint32_t line;    /* the one of the cache that was passed last, ... */
     uint16_t way;     /* ... and which of its next_ flow took */
-    uint16_t key;     /* of lines */
-    uint16_t space;   /* cache's number for the address space, 0: ask */
+    uint16_t key;     /* of lines: cache's number for the address space, 0: ask,
+                       * and the mode */
 } ipt_place_;
 
 /* Events that were reached. */
@@ -2696,12 +2698,6 @@ typedef struct ipt_marks_ {
     uint16_t trail; /* for the one before flow's ip */
 } ipt_marks_;
 
-/* A _resync that is not done. */
-typedef struct ipt_resync_ {
-    uint64_t offset; /* of the event it began at, plus 1 */
-    uint8_t state;   /* IPTI_RESYNC_ */
-} ipt_resync_;
-
 typedef struct ipt_walk_ {
     ipt_cursor_ cur;
     ipt_evt_state_ evt;
@@ -2714,16 +2710,14 @@ typedef struct ipt_walk_ {
     ipt_stamp_ stamp;
     ipt_prev_ prev;
     ipt_mode_ mode;
-    ipt_resume_ resume;
+    ipt_resync_ resync;
     ipt_tally_ tally;
     ipt_code_at_ code;
     ipt_place_ place;
     ipt_out_ out;
     ipt_item_ item;
     ipt_marks_ marks;
-    uint8_t unproven; /* the trace has ended, and flow goes on */
-    uint8_t ended;    /* nothing comes after the item and events given */
-    ipt_resync_ resync;
+    uint8_t end; /* IPTI_END_ */
     ipt_loop_ loop;
     ipt_probe_ probe;
     ipt_calls_ calls;

@@ -6376,7 +6376,7 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
     ipt_cache_line *line;
     ipt_asid name;
 
-    place->space = 0;
+    place->key = 0;
     place->first = 0;
     place->more = UINT64_MAX;
     if (IPTI_UNLIKELY(cache->next_id_ + range >= IPTI_SPACE_MAX)
@@ -6386,7 +6386,7 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
         ipti_range_name(&name, cache, config, asid, ip, place);
     else if (!ipti_asid_name(&name, config, asid))
         key = IPTI_BY_ASID;
-    place->space = ipti_name_number(cache, key, &name);
+    place->key = ipti_cache_key(ipti_name_number(cache, key, &name), 0);
     if (key == IPTI_BY_SPACE)
         cache->aliases_ = 1;
     if (key == IPTI_BY_ASID || range) /* an invalidation of a range means all */
@@ -6399,10 +6399,22 @@ static IPTI_APART void ipti_cache_space(ipt_cache *cache,
     }
 }
 
+/* The number of the address space; 0: it has to be asked for. */
+static inline uint16_t ipti_place_space(const ipt_place_ *place)
+{
+    return place->key >> IPTI_MODE_BITS;
+}
+
 /* Is it the number for code at ip? */
 static int ipti_place_holds(const ipt_place_ *place, uint64_t ip)
 {
-    return place->space && ip - place->first <= place->more;
+    return ipti_place_space(place) && ip - place->first <= place->more;
+}
+
+/* Is it known which lines have code of that mode? */
+static inline int ipti_place_known(const ipt_place_ *place, uint8_t mode)
+{
+    return ipti_place_space(place) && (place->key & IPTI_MODE_MAX) == mode;
 }
 
 /* The line with the number of an address space; NULL: it has none, or it is not
@@ -6602,20 +6614,22 @@ IPT_API int ipt_cache_code(ipt_cache *cache, const ipt_config *config,
     if (ipti_fuel_empty(config))
         return IPT_BUDGET;
     ipti_fuel_burn(config, 1 + size / 16);
-    place.space = 0;
+    place.key = 0;
     IPTI_COPY(&at.asid, asid);
     for (; size; size--, ip++) {
         ip = ipti_wrap(mode, ip);
         n = ip % IPTI_BLOCK;
         if (!ipti_place_holds(&place, ip)) {
             ipti_cache_space(cache, config, asid, ip, &place);
-            if (!place.space)
+            if (!ipti_place_space(&place))
                 return IPT_BUDGET;
+            place.key |= mode;
             line = NULL;
         }
         if (!line || n == 0)
-            line = ipti_bytes_line(cache, place.space, mode, ip - n);
-        window = ipti_cache_window(cache, ipti_cache_key(place.space, mode));
+            line = ipti_bytes_line(cache, ipti_place_space(&place), mode,
+                                   ip - n);
+        window = ipti_cache_window(cache, place.key);
         if (!(line->target_ >> n & 1)) {
             if (ip - window->ip >= window->size) {
                 window->ip = ip;
@@ -7002,12 +7016,12 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   calm    all that ipti_walk_calm asks; and if there is a current run, it is
  *           not cut
  *
- * Three fields do not belong to any part:
+ * Two fields do not belong to any part:
  *   - calm is set by ipti_walk_span, for the ways of whole runs. It is cleared
  *     by ipti_walk_leave, by an endless loop, and where these ways end.
  *     ipti_walk_pull leaves it if it has nothing to give within a run.
- *   - unproven: flow is walked past the end of the trace.
- *   - ended: there was nothing left to fetch.
+ *   - end: there was nothing left to fetch, or flow is walked past the end of
+ *     the trace. ipti_walk_ready and ipti_walk_settle set it.
  *
  * When the decoder is synchronised, ipti_walk_clear makes all parts 0 but next
  * and flow's ip; an item in progress is full then.
@@ -7027,8 +7041,8 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *   prev    ipti_prev_is ipti_prev_takes ipti_prev_none
  *   mode    ipti_walk_clear ipti_apply_mode ipti_walk_off ipti_apply_loss
  *           ipti_apply_tsx ipti_resync_event
- *   resume  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
- *           ipti_resync_find
+ *   resync  ipti_apply_disabled ipti_walk_disable ipti_apply_loss
+ *           ipti_resync_event ipti_resync_find
  *   tally   ipti_tally_none ipti_walk_account ipti_walk_run ipti_walk_past
  *           ipti_walk_enter
  *   code    ipti_code_none ipti_code_step ipti_walk_run ipti_walk_cut
@@ -7041,7 +7055,6 @@ static int ipti_bind_notes(const ipt_bind_ *bind)
  *           ipti_walk_clear ipti_walk_pull
  *   marks   ipti_marks_lead ipti_marks_begin ipti_marks_end ipti_apply_tsx
  *           ipti_apply_disabled ipti_walk_apply
- *   resync  ipti_resync_event ipti_resync_find
  *   loop    ipti_loop_end ipti_loop_stick ipti_loop_branch ipti_walk_other
  *   probe   ipti_walk_passes ipti_walk_bdm64 ipti_resync_find
  *   calls   ipti_calls_push ipti_calls_pop ipti_calls_clear ipti_calls_astray
@@ -7252,7 +7265,7 @@ static IPTI_HOT void ipti_code_step(ipt_code_at_ *code)
 /* The address space changed: its number in the cache has to be looked for. */
 static inline void ipti_place_none(ipt_place_ *place)
 {
-    place->space = 0;
+    place->key = 0;
 }
 
 /* ---- out, item, marks: what is handed out ---- */
@@ -7478,6 +7491,16 @@ static IPTI_APART int ipti_walk_over(ipt_walk_ *w, ipt_where *at)
     return ipti_walk_fetch(w, at);
 }
 
+enum { /* ipt_walk_.end: the trace has ended */
+    IPTI_END_ALL = 1, /* nothing comes after the item and events given */
+    IPTI_END_UNPROVEN /* flow goes on */
+};
+
+static inline int ipti_walk_unproven(const ipt_walk_ *w)
+{
+    return w->end == IPTI_END_UNPROVEN;
+}
+
 /* Make sure that something says how flow goes on. */
 static inline int ipti_walk_source(ipt_walk_ *w, ipt_where *at)
 {
@@ -7560,8 +7583,8 @@ static int ipti_walk_code(ipt_walk_ *w, ipt_where *at, uint64_t ip)
         ipti_cache_space(w->cache, config, &at->asid, ip, &w->place);
         w->place.version = *w->valid;
     }
-    w->place.key = ipti_cache_key(w->place.space, w->mode.now);
-    if (w->place.space == 0)
+    w->place.key = ipti_cache_key(ipti_place_space(&w->place), w->mode.now);
+    if (!ipti_place_space(&w->place))
         return ipti_run_read(config, at, w->mode.now, ip, &w->code.run);
     return ipti_cache_get(w->cache, config, at, &w->place, ip, &w->code.run);
 }
@@ -7579,7 +7602,8 @@ static int ipti_walk_run(ipt_walk_ *w, ipt_where *at)
         return status;
     w->code.count = w->code.run.count_;
     if (w->out.count == 0) /* else it is that of the first that was kept */
-        w->code.offset = w->unproven ? at->offset : ipti_walk_offset(w);
+        w->code.offset = ipti_walk_unproven(w) ? at->offset
+                                               : ipti_walk_offset(w);
     if (w->out.count == 0 && ipti_walk_event(w))
         ipti_walk_cut(w);
     ipti_fuel_burn(config, w->code.count);
@@ -7768,7 +7792,7 @@ static int ipti_apply_enabled(ipt_walk_ *w, const ipt_where *at,
         if (w->flow.enabled || w->flow.hidden)
             return IPT_ERR_CONTEXT;
         ipti_marks_lead(&w->marks, IPT_FLOW_ENABLED);
-        if (w->resume.has && w->resume.ip == event->ip) {
+        if (w->resync.has && w->resync.ip == event->ip) {
             ipti_marks_lead(&w->marks, IPT_FLOW_RESUMED);
             event->flags |= IPT_EVENT_RESUMED;
         }
@@ -7799,20 +7823,20 @@ static int ipti_apply_disabled(ipt_walk_ *w, const ipt_event *event)
         return IPT_ERR_CONTEXT;
     ipti_walk_off(w);
     if (hidden) {
-        w->resume.has = 0;
+        w->resync.has = 0;
         return IPT_OK;
     }
     w->marks.trail |= IPT_FLOW_DISABLED;
     if (event->type == IPT_EVT_ASYNC_DISABLED)
-        w->resume.ip = event->ip;
+        w->resync.ip = event->ip;
     else if (w->prev.kind == IPT_INSN_MOV_CR3 && event->flags & IPT_EVENT_NO_TO)
-        w->resume.ip = w->prev.ip;
+        w->resync.ip = w->prev.ip;
     else if (!(event->flags & IPT_EVENT_NO_TO)
              && w->flow.ip == event->u.branch.to)
-        w->resume.ip = w->flow.ip;
+        w->resync.ip = w->flow.ip;
     else
         return IPT_OK;
-    w->resume.has = 1;
+    w->resync.has = 1;
     return IPT_OK;
 }
 
@@ -7846,7 +7870,7 @@ static void ipti_apply_loss(ipt_walk_ *w, ipt_where *at, const ipt_event *event)
     }
     w->mode.old = 1;
     w->mode.speculative = 0;
-    w->resume.has = 0;
+    w->resync.has = 0;
     ipti_calls_clear(&w->calls, 1, w->cur.config->flags);
     ipti_marks_lead(&w->marks, IPT_FLOW_RESYNCED);
     if (event->type == IPT_EVT_GAP) {
@@ -8089,7 +8113,8 @@ static int ipti_walk_settle(ipt_walk_ *w, ipt_where *at)
 
     while (status > 0 && w->out.count < IPT_REACHED_MAX_) {
         status = ipti_walk_source(w, at);
-        w->ended = status == IPT_END;
+        if (!ipti_walk_unproven(w))
+            w->end = status == IPT_END ? IPTI_END_ALL : 0;
         if (status >= 0)
             status = ipti_walk_event(w) ? ipti_walk_reached(w, at) : 0;
         if (status == IPT_MORE || status == IPT_BUDGET
@@ -8114,8 +8139,8 @@ static IPTI_APART int ipti_walk_disable(ipt_walk_ *w, ipt_where *at,
     const int status = ipti_walk_take_event(w, at);
 
     if (status >= 0) {
-        w->resume.ip = next;
-        w->resume.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
+        w->resync.ip = next;
+        w->resync.has = (uint8_t) ipti_kind_in(kind, IPTI_KINDS_CALL);
     }
     return status;
 }
@@ -8443,7 +8468,7 @@ static int ipti_walk_last(ipt_walk_ *w, ipt_where *at)
     uint16_t lead;
     int status;
 
-    if (w->unproven && ipti_kind_leaves(kind))
+    if (ipti_walk_unproven(w) && ipti_kind_leaves(kind))
         return IPT_END;
     ipti_walk_account(w);
     lead = ipti_marks_begin(&w->marks);
@@ -8528,9 +8553,8 @@ static inline uint8_t ipti_walk_calm(const ipt_walk_ *w)
     const ipt_config *config = w->cur.config;
     const int calm = !w->marks.lead && !w->out.count && !w->out.ends_block
                      && !w->item.unsettled && !w->next.has_event
-                     && !w->stamp.due && !w->unproven && w->place.space
-                     && w->place.key
-                            == ipti_cache_key(w->place.space, w->mode.now)
+                     && !w->stamp.due && !ipti_walk_unproven(w)
+                     && ipti_place_known(&w->place, w->mode.now)
                      && !(config->flags & IPT_CONFIG_TICKS)
                      && !ipti_loop_stuck(&w->loop)
                      && (!w->code.count || ipti_walk_whole(w, &w->code.run));
@@ -8580,7 +8604,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
     if (w->code.index < w->code.count)
         ipti_walk_account(w);
     ipti_code_none(&w->code);
-    w->unproven = w->ended = 0;
+    w->end = 0;
     for (;;) {
         status = ipti_walk_source(w, at);
         if (status < 0 && ipti_walk_astray(w)) {
@@ -8590,7 +8614,7 @@ static int ipti_walk_ready(ipt_walk_ *w, ipt_where *at)
         }
         if (status == IPT_END && w->flow.enabled
             && w->cur.config->flags & IPT_CONFIG_WALK_ON)
-            w->unproven = 1;
+            w->end = IPTI_END_UNPROVEN;
         else if (status < 0)
             return status;
         if (!ipti_walk_event(w) || w->out.count || ipti_walk_astray(w))
@@ -8686,8 +8710,8 @@ static int ipti_walk_status(const ipt_walk_ *w)
 {
     return (w->out.waiting && !w->item.full ? IPT_EVENT_PENDING : 0)
            | (w->flow.enabled ? 0 : IPT_IP_SUPPRESSED)
-           | (w->unproven ? IPT_UNPROVEN | IPT_LAST : 0)
-           | (w->ended && !w->out.count && !w->item.full ? IPT_LAST : 0);
+           | (ipti_walk_unproven(w) ? IPT_UNPROVEN | IPT_LAST : 0)
+           | (w->end && !w->out.count && !w->item.full ? IPT_LAST : 0);
 }
 
 /* Get the events that come before the next instruction, as far as the trace at
@@ -8896,7 +8920,7 @@ static int ipti_resync_find(ipt_walk_ *w, ipt_where *at)
         w->resync.state = w->flow.enabled || w->flow.hidden ? IPTI_RESYNC_ON
                                                             : IPTI_RESYNC_OFF;
         if (w->resync.state == IPTI_RESYNC_ON)
-            w->resume.has = 0;
+            w->resync.has = 0;
         ipti_calls_clear(&w->calls, 1, w->cur.config->flags);
         ipti_walk_caused(w, at);
     }
@@ -8999,14 +9023,18 @@ static IPTI_APART int ipti_walk_pull(ipt_walk_ *w, ipt_where *at,
  *
  * A view makes items of spans: [insn] one of each, [blk] one of those up to
  * `ends`. ipti_walk_span passes the instructions at flow's ip, up to the end of
- * the run or to where an event cuts it, and settles them. Then it returns the
- * status bits that go with an item, and the events that come after it wait to
- * be pulled. Two things may come apart from each other:
+ * the run or to where an event cuts it, and settles them. Where `ends` is set,
+ * it returns the status bits that go with an item, at.ip is where flow goes on,
+ * and the events that come after it wait to be pulled; else IPT_OK, and `at` is
+ * as it was. Two things may come apart from each other:
  *
  *   count > 0, status < 0   the instructions were passed. The view keeps them,
  *                           and hands out nothing
  *   count 0, status >= 0    what the view has kept is settled now, and gets the
  *                           flags of this span besides
+ *
+ * A view may have no other way (tests/truth/depth.c has none). It pulls events
+ * by ipti_walk_pull, or leaves them: they go with the next span.
  *
  * Where nothing can happen, short ways give spans of one instruction:
  * ipti_walk_step inside of a run; at its end ipti_walk_branch or, if that
@@ -9032,7 +9060,7 @@ static inline uint8_t ipti_walk_steps(const ipt_walk_ *w)
 {
     const uint64_t end = w->code.run.ip_ + w->code.run.size_;
 
-    return (end & w->place.mask) == end && !w->unproven
+    return (end & w->place.mask) == end && !ipti_walk_unproven(w)
                ? (uint8_t) (w->code.count - 1) : 0;
 }
 
@@ -9124,8 +9152,9 @@ static IPTI_PART int ipti_span_next(ipt_walk_ *w, ipt_where *at, unsigned most,
     return w->item.unsettled ? ipti_walk_settle(w, at) : (int) IPT_OK;
 }
 
-/* Get the next span, of at most `most` instructions: see above. If `most` is 0,
- * the span is one instruction, and an item. */
+/* Get the next span: see above. `most` is how many instructions the item may
+ * get: an item ends with the last of them. If `most` is 0, the span is one
+ * instruction, and an item. */
 static IPTI_PART int ipti_walk_span(ipt_walk_ *w, ipt_where *at, unsigned most,
                                     ipti_span *span)
 {
@@ -10499,8 +10528,8 @@ static IPTI_APART void ipti_cov_leap(ipt_cov_decoder *decoder)
     uint64_t tnt;
     uint8_t top;
 
-    if (!w->place.space || w->place.version != *w->valid || w->code.count
-        || w->place.key != ipti_cache_key(w->place.space, w->mode.now)
+    if (!ipti_place_known(&w->place, w->mode.now)
+        || w->place.version != *w->valid || w->code.count
         || config->fuel || config->flags & IPT_CONFIG_TICKS)
         return;
     while (decoder->learn_.on
@@ -11371,7 +11400,8 @@ static int ipti_cov_plain(const ipt_cov_decoder *decoder)
 
     return decoder->fast_ && decoder->at.offset >= decoder->slow_
            && !(w->next.has_tip | w->next.has_event | w->out.waiting
-                | w->out.count | w->unproven | w->resync.state)
+                | w->out.count | w->resync.state)
+           && w->end != IPTI_END_UNPROVEN
            && w->flow.synced && !w->flow.hidden && !ipti_walk_astray(w)
            && w->code.index >= w->code.count
            && evt->count == 0 && evt->phase == IPTI_EVT_FLOW && evt->error == 0

@@ -471,7 +471,7 @@ static uint16_t space_of(ipt_cache *c, const ipt_asid *asid)
 {
     ipt_place_ place;
     ipti_cache_space(c, &config, asid, 0, &place);
-    return place.space;
+    return ipti_place_space(&place);
 }
 
 TEST(init)

@@ -293,8 +293,7 @@ TEST(illegal)
     ILLEGAL(w->calls.at.top = IPT_RETURN_STACK_, "calls");
     ILLEGAL(w->calm = 1, "calm"); /* there is no cache */
 #define CALM                                                                  \
-    w->place.space = w->calm = 1;                                            \
-    w->place.key = ipti_cache_key(1, w->mode.now);                           \
+    w->calm = 1, w->place.key = ipti_cache_key(1, w->mode.now);              \
     w->marks.lead = w->code.count = w->item.unsettled = 0;                   \
     w->cache = &cache
     CALM;

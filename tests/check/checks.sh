@@ -66,16 +66,16 @@ core "$second" "/* $(yes planted | head -n 12 | tr '\n' ' ') */"
 caught layers 'over 80 columns'
 blk=$(grep -n '^ \* \[blk\]' "$root/ipt_impl.h" | cut -d: -f1)
 parts=
-for part in next:has_tip stamp:fresh flow:hidden prev:kind mode:now resume:has \
-    tally:icnt code:index place:space out:count item:full marks:lead \
-    resync:state loop:branches probe:count calls:count
+for part in next:has_tip stamp:fresh flow:hidden prev:kind mode:now resync:has \
+    tally:icnt code:index place:key out:count item:full marks:lead \
+    loop:branches probe:count calls:count
 do
     parts="$parts    w->${part%:*}.${part#*:} = 0;\n"
 done
 core $((blk - 1)) "static void ipti_planted(ipt_walk_ *w)\n{\n$parts}"
 caught layers 'ipti_planted writes next'
-for part in stamp flow prev mode resume tally code place out item marks \
-    resync loop probe calls
+for part in stamp flow prev mode resync tally code place out item marks \
+    loop probe calls
 do
     grep -q "ipti_planted writes $part\$" "$tmp/out" && pass ||
         fail "layers does not notice who writes $part"
@@ -107,6 +107,8 @@ edit ipt_impl.h '/^ *\/[*] .*[*]\/$/d; s/ *\/[*] .*[*]\/$//'
 caught layers 'of the lines have comments'
 edit ipt.h 's/^    uint64_t from_psb_;/    uint8_t planted_[1], more_, and_, one_;\n&/'
 caught layers 'ipt_gen: .* members'
+edit ipt.h 's/^    uint8_t hidden;  .*/&\n    uint8_t planted;/'
+caught layers 'ipt_walk_: .* members and .* leaves'
 
 # Rows that name nothing, and too much; in a list that looks nowhere for them.
 list=tests/proof/equivalent

@@ -153,7 +153,7 @@ awk '/^@ / {if (tag) print tag, n; tag = $2; n = 0; next} {n++}
 cat >views <<'END'
 blk 9 0
 insn 12 0
-cov 41 175
+cov 41 173
 END
 awk '
     FILENAME == "views" {order[++n] = $1; most[$1] = $2; named[$1] = $3; next}
@@ -290,6 +290,22 @@ bare "$api" | awk '
     /^\}/ && (name ~ /_$/ || name == "ipt_gen" || name == "ipt_cov_decoder") {
         if (n > 24) print name ": " n " members" }' >bad
 expect_empty "structs with over 24 members" bad
+
+# Members of the walk, and the leaves of them: what its parts have, and members
+# that are no part. Its cursor and its state of [evt] are of other sections. What
+# a change saves lowers the limit.
+WALK_MEMBERS=21 WALK_LEAVES=62
+bare "$api" | awk -v members=$WALK_MEMBERS -v leaves=$WALK_LEAVES '
+    /^(typedef )?struct .* [{]$/ {name = $(NF - 1)}
+    /^    / {
+        n[name] += m = gsub(/[;,]/, "")
+        if (name == "ipt_walk_" && $1 !~ /^ipt_(cursor|evt_state)_$/)
+            all += $1 ~ /_$/ && $1 in n ? n[$1] : m }
+    END {
+        if (n["ipt_walk_"] != members || all != leaves)
+            printf "ipt_walk_: %d members and %d leaves, limits %d and %d\n",
+                n["ipt_walk_"], all, members, leaves }' >bad
+expect_empty "members of the walk: above a limit, or that is the limit now" bad
 
 while read -r line tag; do
     [ -f "$root/tests/$tag.c" ] && pass || fail "[$tag] has no tests/$tag.c"

@@ -496,14 +496,13 @@ class ipt_stamp_(Structure): pass
 class ipt_flow_(Structure): pass
 class ipt_prev_(Structure): pass
 class ipt_mode_(Structure): pass
-class ipt_resume_(Structure): pass
+class ipt_resync_(Structure): pass
 class ipt_tally_(Structure): pass
 class ipt_code_at_(Structure): pass
 class ipt_place_(Structure): pass
 class ipt_out_(Structure): pass
 class ipt_item_(Structure): pass
 class ipt_marks_(Structure): pass
-class ipt_resync_(Structure): pass
 class ipt_walk_(Structure): pass
 class ipt_blk_decoder(Structure): pass
 class ipt_insn_decoder(Structure): pass
@@ -1165,9 +1164,11 @@ ipt_mode_._fields_ = [
     ("next", c_uint8),
     ("old", c_uint8),
 ]
-ipt_resume_._fields_ = [
+ipt_resync_._fields_ = [
     ("ip", c_uint64),
     ("has", c_uint8),
+    ("state", c_uint8),
+    ("offset", c_uint64),
 ]
 ipt_tally_._fields_ = [
     ("icnt", c_uint32),
@@ -1188,7 +1189,6 @@ ipt_place_._fields_ = [
     ("line", c_uint32),
     ("way", c_uint16),
     ("key", c_uint16),
-    ("space", c_uint16),
 ]
 ipt_out_._fields_ = [
     ("events", ipt_event * 4),
@@ -1206,10 +1206,6 @@ ipt_marks_._fields_ = [
     ("lead", c_uint16),
     ("trail", c_uint16),
 ]
-ipt_resync_._fields_ = [
-    ("offset", c_uint64),
-    ("state", c_uint8),
-]
 ipt_walk_._fields_ = [
     ("cur", ipt_cursor_),
     ("evt", ipt_evt_state_),
@@ -1221,16 +1217,14 @@ ipt_walk_._fields_ = [
     ("stamp", ipt_stamp_),
     ("prev", ipt_prev_),
     ("mode", ipt_mode_),
-    ("resume", ipt_resume_),
+    ("resync", ipt_resync_),
     ("tally", ipt_tally_),
     ("code", ipt_code_at_),
     ("place", ipt_place_),
     ("out", ipt_out_),
     ("item", ipt_item_),
     ("marks", ipt_marks_),
-    ("unproven", c_uint8),
-    ("ended", c_uint8),
-    ("resync", ipt_resync_),
+    ("end", c_uint8),
     ("loop", ipt_loop_),
     ("probe", ipt_probe_),
     ("calls", ipt_calls_),

@@ -1134,9 +1134,11 @@ pub struct ipt_mode_ {
 
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct ipt_resume_ {
+pub struct ipt_resync_ {
     pub ip: u64,
     pub has: u8,
+    pub state: u8,
+    pub offset: u64,
 }
 
 #[repr(C)]
@@ -1166,7 +1168,6 @@ pub struct ipt_place_ {
     pub line: u32,
     pub way: u16,
     pub key: u16,
-    pub space: u16,
 }
 
 #[repr(C)]
@@ -1195,13 +1196,6 @@ pub struct ipt_marks_ {
 }
 
 #[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub struct ipt_resync_ {
-    pub offset: u64,
-    pub state: u8,
-}
-
-#[repr(C)]
 #[derive(Clone, Copy)]
 pub struct ipt_walk_ {
     pub cur: ipt_cursor_,
@@ -1214,16 +1208,14 @@ pub struct ipt_walk_ {
     pub stamp: ipt_stamp_,
     pub prev: ipt_prev_,
     pub mode: ipt_mode_,
-    pub resume: ipt_resume_,
+    pub resync: ipt_resync_,
     pub tally: ipt_tally_,
     pub code: ipt_code_at_,
     pub place: ipt_place_,
     pub out: ipt_out_,
     pub item: ipt_item_,
     pub marks: ipt_marks_,
-    pub unproven: u8,
-    pub ended: u8,
-    pub resync: ipt_resync_,
+    pub end: u8,
     pub loop_: ipt_loop_,
     pub probe: ipt_probe_,
     pub calls: ipt_calls_,
