@@ -130,26 +130,28 @@ static int find_clear(const reading *r, psbs *p, window_span *part)
     return part->from == 0;
 }
 
-/* Is the length of a cycle measured in a part, by two MTCs that are right after a
- * CYC each? */
+/* Is the length of a cycle measured in a part, by its MTCs? Then all before it does
+ * not count. An interval that the clock refuses measures nothing. */
 static int is_measured(psbs *p, uint64_t from, uint64_t to)
 {
-    unsigned found = 0;
-    uint64_t end = 0; /* of the last CYC */
+    int found = 0;
     psbs_packets k;
     ipt_packet packet;
-    if (psbs_open(&k, p, from, to)) {
+    ipt_clock clock;
+    if (ipt_time_init(&clock, p->config) < 0 || psbs_open(&k, p, from, to)) {
         p->failed = 1;
         return 1;
     }
-    while (found < 2 && psbs_packet(&k, &packet)) {
-        if (packet.type == IPT_PKT_OVF || k.lost) found = 0;
-        if (packet.type == IPT_PKT_MTC && k.decoder.at.packet_offset == end)
-            found++;
-        if (packet.type == IPT_PKT_CYC) end = k.decoder.at.offset;
+    while (!found && psbs_packet(&k, &packet)) {
+        const uint64_t other = clock.fcr ? clock.fcr ^ 1 : 0;
+        const int may = packet.type == IPT_PKT_MTC && clock.fcr;
+        if (may) clock.fcr = other;
+        (void) ipt_time_calibrate(&clock, &packet);
+        found = may && clock.fcr != other;
+        if (may) clock.fcr ^= 1;
     }
     psbs_close(&k);
-    return found == 2;
+    return found;
 }
 
 static void find_part(const threads *t, psbs *p, uint64_t since,
@@ -165,7 +167,7 @@ static void find_part(const threads *t, psbs *p, uint64_t since,
     if (at == PSBS_NONE) return;
     part->from = psbs_back(p, at, PARTS_LEAD + t->config.lead);
     for (unsigned n = PARTS_LEAD; t->cyc && t->mtc && part->from
-         && !is_measured(p, part->from, at); n *= 2)
+         && !is_measured(p, part->from, psbs_back(p, at, 1)); n *= 2)
         part->from = psbs_back(p, part->from, n);
 }
 
