@@ -102,8 +102,8 @@ static void read_exact(dates *d)
 static void read_cyc(dates *d, uint64_t value)
 {
     dates_cyc *const c = &d->cyc;
-    const double ticks = (double) value * c->length * TICK;
-    c->passed = ticks < 1e18 ? (uint64_t) ticks : 0;
+    const double ticks = (double) (int64_t) value * c->length * TICK;
+    c->passed = ticks < 1e18 ? (uint64_t) (int64_t) ticks : 0;
     c->at += c->passed;
     if (is_after(c->exact, c->at)) c->at = c->exact;
     c->cycles += value;
@@ -169,6 +169,7 @@ static void take_cyc(dates *d, uint64_t offset, uint64_t value)
 {
     if (d->moves) move(d, offset);
     read_cyc(d, value);
+    if (d->skims) return;
     d->after_cyc = d->cyc.exact != 0 && d->cyc.length > 0;
     d->moves = 0;
     d->same = ALONE;
@@ -209,7 +210,7 @@ static void take_exact(dates *d, uint64_t offset, const ipt_packet *packet)
     const int exact = ipt_time_update(&d->clock, packet) == IPT_OK
                    && d->clock.has_tsc;
     if (exact) read_exact(d);
-    date_packet(d, offset, exact, 0);
+    if (!d->skims) date_packet(d, offset, exact, 0);
 }
 
 static unsigned short_mtc(dates *d, uint64_t offset, uint8_t ctc)
@@ -329,6 +330,15 @@ static void read_to(dates *d, uint64_t offset, int ahead)
 void dates_read(dates *d, uint64_t offset)
 {
     read_to(d, offset, 0);
+}
+
+void dates_skim(dates *d, uint64_t offset)
+{
+    d->count = 0;
+    d->after_cyc = d->moves = d->same = 0;
+    d->skims = 1;
+    dates_read(d, offset);
+    d->skims = 0;
 }
 
 void dates_move(dates *d, const ipt_config *config, const ipt_trace *trace)

@@ -63,6 +63,7 @@ typedef struct dates {
     int after_cyc; /* the last packet was a CYC, of use */
     int moves;     /* the date of the last packet is the next one's */
     int same;      /* it may have the date of those before it, too: dates.c */
+    uint8_t skims;
     uint8_t synced;
     uint8_t quick;     /* short packets may come next */
     uint8_t ended;
@@ -76,6 +77,10 @@ void dates_init(dates *d, const ipt_config *config, const ipt_trace *trace,
 
 /* Read the packets below an offset. */
 void dates_read(dates *d, uint64_t offset);
+
+/* Read them, but for their dates: what comes after the next CYC, MTC or TSC has the
+ * dates that it has after dates_read. */
+void dates_skim(dates *d, uint64_t offset);
 
 /* Read on in another trace of the same stream, which has to be there already.
  * What was read and not given is forgotten; what is known of the clock stays. */

@@ -829,6 +829,7 @@ void threads_free(threads *t)
     free(t->bytes);
     free(t->cuts);
     free(t->starts);
+    free(t->cache_memory);
     free(t->aux);
     for (size_t i = 0; t->started && i < t->thread_count; i++)
         if (!t->list[i].shared) free(t->list[i].places);
@@ -862,9 +863,11 @@ static int parse_row(const threads *t, const threads_row_ *row,
                           row->size, record) >= 0;
 }
 
+#define MIX UINT64_C(0x9e3779b97f4a7c15)
+
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
-    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    hash = (hash ^ value) * MIX;
     return hash ^ hash >> 29;
 }
 
@@ -2617,7 +2620,8 @@ static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
             show(q, q->who.tsc);
         }
         if (q->in->slice)
-            q->trail = q->trail << 8 ^ mix(block->offset ^ block->ip, q->who.tsc);
+            q->trail = q->trail << 8
+                     ^ (block->offset ^ block->ip ^ q->who.tsc) * MIX;
         q->who.guest = at->asid.nr;
         q->in->guest_times |= at->asid.nr && tsc;
         on_block(q, block, now);
@@ -2758,6 +2762,27 @@ static void queue_begin(threads *t, threads_queue_ *q, uint32_t number)
     find_runs(q);
 }
 
+#define EXACT 4096u /* bytes of which dates are read, though nobody wants them */
+
+/* What is known of dates before a slice of a queue; NULL: nobody wants them, or
+ * there is no memory. */
+static dates *starts_of(const threads_queue_ *q)
+{
+    threads *const t = q->in;
+    if (!t->slice || !q->dates) return NULL;
+    if (!t->starts)
+        t->starts = (dates *) calloc(t->queues.queue_count, 2 * sizeof *t->starts);
+    return t->starts ? &t->starts[2 * (size_t) q->who.queue] : NULL;
+}
+
+/* Read packets up to an offset. */
+static void read_dates(dates *d, window *w, uint64_t to,
+                       void (*read)(dates *, uint64_t))
+{
+    for (read(d, to); d->at < to && !d->ended; read(d, to))
+        window_more(w, d->release);
+}
+
 /* Where a slice begins dates are those that reading all before it gives: times
  * and lengths of cycles depend on it. The last slice of this process has read
  * part of it. 0, or -1 without memory. */
@@ -2770,11 +2795,9 @@ static int move_dates(threads_queue_ *q)
     dates *start;
     window w;
     if (!from) return 0;
-    if (!t->starts)
-        t->starts = (dates *) calloc(t->queues.queue_count, sizeof *t->starts);
-    if (!t->starts || window_open(&w, t->config.file, &t->queues, queue))
-        return -1;
-    start = &t->starts[queue];
+    start = starts_of(q);
+    if (!start || window_open(&w, t->config.file, &t->queues, queue)) return -1;
+    if (start[1].at && start[1].at <= from) start[0] = start[1];
     if (start->at <= from) before.from = start->at;
     window_only(&w, &before, 1);
     window_more(&w, 0);
@@ -2782,13 +2805,19 @@ static int move_dates(threads_queue_ *q)
         dates_move(start, &t->decoder, &w.trace);
     else
         dates_init(start, &t->decoder, &w.trace, t->cyc_threshold);
-    for (dates_read(start, from); start->at < from && !start->ended;
-         dates_read(start, from))
-        window_more(&w, start->release);
+    if (from > EXACT) read_dates(start, &w, from - EXACT, dates_skim);
+    read_dates(start, &w, from, dates_read);
     window_close(&w);
     *q->dates = *start;
     dates_move(q->dates, &t->decoder, &q->trace.trace);
     return 0;
+}
+
+/* A slice has ended. */
+static void keep_dates(const threads_queue_ *q)
+{
+    dates *const start = starts_of(q);
+    if (start && !q->dates->ended) start[1] = *q->dates;
 }
 
 static int queue_open(threads_queue_ *q)
@@ -2843,6 +2872,7 @@ static void queue_close(threads_queue_ *q)
         lose_end(t, q->queue);
     end_skip(q, window_end(&q->trace));
     scout_close(q);
+    keep_dates(q);
     if (is_dated(q, UINT64_MAX)) tell_dates(q, UINT64_MAX, 0);
     free(q->dates);
     q->dates = NULL;
@@ -3218,9 +3248,11 @@ void threads_changed(threads *t, uint64_t ip, uint64_t size)
 
 int threads_run(threads *t)
 {
-    void *memory;
-    ipt_cache_line *const lines = tool_lines(LINES, &memory);
     int status = -1;
+    if (!t->cache_memory) {
+        ipt_cache_line *const lines = tool_lines(LINES, &t->cache_memory);
+        if (!lines || ipt_cache_init(&t->cache, lines, LINES) < 0) return -1;
+    }
     t->aligner = align_new();
     t->all = (threads_queue_ *) calloc((size_t) t->queues.queue_count + 1,
                                        sizeof *t->all);
@@ -3228,15 +3260,13 @@ int threads_run(threads *t)
     t->turns = (threads_turn_ *) malloc(2 * t->leaf * sizeof *t->turns);
     for (size_t i = 0; t->turns && i < 2 * t->leaf; i++)
         t->turns[i].time = t->turns[i].turn = NO_TIME;
-    if (lines && t->all && t->turns && t->aligner
-        && ipt_cache_init(&t->cache, lines, LINES) >= 0)
+    if (t->all && t->turns && t->aligner)
         status = t->timed ? run_timed(t) : run_timeless(t);
     for (uint32_t i = 0; t->all && i < t->queues.queue_count; i++)
         if (t->all[i].trace.bytes) queue_close(&t->all[i]);
     free(t->all);
     free(t->turns);
     free(t->parts);
-    free(memory);
     align_free(t->aligner);
     t->all = NULL;
     t->turns = NULL;

@@ -235,7 +235,8 @@ typedef struct threads {
     uint64_t *cuts;       /* times: see threads_cut */
     size_t cut_count;
     size_t slice;         /* that is decoded, from 1; 0: all */
-    dates *starts;        /* of each queue, as a slice began; NULL */
+    dates *starts;        /* of each queue, as its last slice began, and as that
+                             ended; NULL */
     uint8_t muted;        /* what comes is not in it */
     uint64_t applied;     /* which rows were */
     uint64_t lost_tsc;    /* records were lost from here on */
@@ -262,7 +263,8 @@ typedef struct threads {
     window_span *parts;   /* ... what is decoded; NULL: all */
     uint64_t plans;       /* that were made of what all do */
     pids cpus;             /* those that switched */
-    ipt_cache cache;
+    ipt_cache cache;      /* of all slices, ... */
+    void *cache_memory;
     uint64_t done;        /* bytes of trace */
     uint64_t size;
     uint64_t losses[THREADS_LOSSES];
