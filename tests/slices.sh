@@ -171,9 +171,42 @@ programs() {
     done
 }
 
+# instructions PROCESSES: of ptprof's longest process, by callgrind; the first one
+# joins and shows, too.
+instructions() {
+    rm -f "$tmp"/calls.*
+    valgrind --tool=callgrind --callgrind-out-file="$tmp/calls.%p" \
+        "$build/ptprof" -j "$1" --tree "$file" >"$tmp/lines" 2>"$tmp/errors"
+    sed -n 's/^totals: //p' "$tmp"/calls.* | sort -n | tail -n 1
+}
+
+# halves NAME: two processes do it in so much less.
+halves() {
+    if ! have valgrind; then
+        skip "slices: no valgrind"
+        return
+    fi
+    one=$(instructions 1)
+    two=$(instructions 2)
+    echo "$1: $one instructions, $two of the longer one of two" >"$tmp/row"
+    [ -z "$VERBOSE" ] || cat "$tmp/row"
+    echo "$one $two" | awk '{exit !($2 > 0 && $1 >= 1.6 * $2)}' && pass ||
+        fail_with "two processes are no faster" "$tmp/row"
+}
+
 all() {
     # shellcheck disable=SC2086 # flags
     $CC -std=c99 $WARN -O1 -I. -o "$tmp/long" tests/truth/long.c || exit 2
+    for cpus in 0 1 2; do
+        record --psb-period 100 --time cyc --cpus $cpus -- "$tmp/tree"
+        lengthen 2000000
+        fits "$cpus cpus, longer"
+    done
+    for cpus in 1 2; do
+        record --time cyc --cpus $cpus -- "$tmp/tree"
+        lengthen 10000000
+        halves "$cpus cpus"
+    done
     programs
     clocks
     for how in "tsc 2" "mtc 0" "mtc 2" "cyc 0" "cyc 2 --cyc-threshold 64" \
@@ -204,5 +237,5 @@ if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
     damage 5
     same "2 cpus, damaged" 2 --event --errors
 fi
-rest 477 all
+rest 482 all
 report

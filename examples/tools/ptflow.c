@@ -1563,15 +1563,21 @@ static void end_slice(void *context)
 /* Several processes decode. The exit status; -1: this one has to. */
 static int run_slices(ptflow *p)
 {
-    const slices_config config = {
-        &p->session, p->opt.threads, begin_slice, state_of, end_slice,
-        NULL, NULL, &p->unlisted, 1, p
-    };
+    slices_config config;
     const options *const o = &p->opt;
     int status;
     if (o->last || o->func || o->check || o->show & CALL) return -1;
     if (o->symbols && (tool_missing(TOOL_LIBELF) || tool_missing(TOOL_LIBIBERTY)))
         return -1;
+    memset(&config, 0, sizeof config);
+    config.session = &p->session;
+    config.processes = o->threads;
+    config.begin = begin_slice;
+    config.state = state_of;
+    config.end = end_slice;
+    config.counts = &p->unlisted;
+    config.count = 1;
+    config.context = p;
     slices_init(&p->slices, &config);
     if (p->slices.processes < 2) return -1;
     status = slices_run(&p->slices);

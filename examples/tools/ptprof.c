@@ -72,9 +72,8 @@ static const char help[] =
     "                            has it.\n"
     "  --on-cpu                  leave out [syscall], [off cpu] and the like.\n"
     "  --ipc                     show instructions a cycle.\n"
-    "  -j <n>                    decode in n processes, and add up in another one;\n"
-    "                            default: as many as processors, but 8 at most, and\n"
-    "                            one process of all where there are only two.\n";
+    "  -j <n>                    decode in n processes, of which one adds up;\n"
+    "                            default: as many as processors, but 8 at most.\n";
 
 static const char more_help[] =
     "\n"

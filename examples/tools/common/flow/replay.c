@@ -7,8 +7,12 @@
 
 #define PIECE ((size_t) 1 << 18)
 
+/* Of 1000 instructions of one process: to take what others say, where blocks add up
+ * and where they do not. */
+enum { ADDING = 270, SHOWING = 450 };
+
 /* What follows: threads_who, a number of blocks and one that is all of them, .. */
-enum { WHO, FLOW, EVENT, LOST, DATE, APPLY };
+enum { WHO, FLOW, EVENT, LOST, DATE, OWN_DATE, APPLY };
 
 static replay *replay_of(const session *s)
 {
@@ -17,41 +21,25 @@ static replay *replay_of(const session *s)
 
 /* ---- in a process that decodes ---- */
 
-static inline void keep(replay *r, const void *bytes, size_t size)
+/* Is there room for so much? 0: there is no memory. */
+static inline int has_room(replay *r, size_t size)
 {
-    if (r->room - r->used < size) {
-        if (!tool_grow(&r->bytes, 2 * (r->room + size), 1)) {
-            r->failed = 1;
-            return;
-        }
-        r->room = 2 * (r->room + size);
+    if (r->room - r->used >= size) return 1;
+    if (!tool_grow(&r->bytes, 2 * (r->room + size), 1)) {
+        r->failed = 1;
+        return 0;
     }
-    memcpy(r->bytes + r->used, bytes, size);
-    r->used += size;
+    r->room = 2 * (r->room + size);
+    return 1;
 }
 
-static void keep_kind(replay *r, uint8_t kind)
+/* A kind and what follows, of a size that the compiler knows. */
+static inline void keep(replay *r, uint8_t kind, const void *bytes, size_t size)
 {
-    keep(r, &kind, 1);
-}
-
-static int is_same(const threads_who *a, const threads_who *b)
-{
-    return a->run == b->run && a->tid == b->tid && a->queue == b->queue
-        && a->sure == b->sure && a->guest == b->guest && a->pid == b->pid
-        && a->cpu == b->cpu;
-}
-
-/* Fields of what is said, one after the other. */
-typedef struct fields {
-    char bytes[64];
-    size_t used;
-} fields;
-
-static void put(fields *f, const void *value, size_t size)
-{
-    memcpy(f->bytes + f->used, value, size);
-    f->used += size;
+    if (!has_room(r, 1 + size)) return;
+    r->bytes[r->used] = (char) kind;
+    memcpy(r->bytes + r->used + 1, bytes, size);
+    r->used += 1 + size;
 }
 
 static void get(const char **at, void *value, size_t size)
@@ -60,45 +48,66 @@ static void get(const char **at, void *value, size_t size)
     *at += size;
 }
 
-/* Blocks that have grown are one. Where they grow, nobody asks for offsets. */
-static void end_block(replay *r)
+static inline int is_same(const threads_who *a, const threads_who *b)
 {
-    const ipt_block *const b = &r->block;
-    const int32_t length = (int32_t) (b->end_ip - b->ip);
-    fields f = {{FLOW}, 1};
-    if (!r->blocks) return;
-    put(&f, &r->blocks, sizeof r->blocks);
-    put(&f, &b->ip, sizeof b->ip);
-    put(&f, &length, sizeof length);
-    put(&f, &b->count, sizeof b->count);
-    put(&f, &b->flags, sizeof b->flags);
-    put(&f, &b->kind, 1);
-    put(&f, &b->last_size, 1);
-    put(&f, &b->mode, 1);
-    if (!r->stays) put(&f, &b->offset, sizeof b->offset);
-    keep(r, f.bytes, f.used);
-    r->blocks = 0;
+    return !memcmp(a, b, offsetof(threads_who, tsc)) && a->run == b->run
+        && a->sure == b->sure && a->guest == b->guest;
 }
 
-static void get_block(const replay *r, const char **at, uint16_t *blocks,
-                      ipt_block *b)
-{
+/* Blocks that are said as one. Where they grow, nobody asks for their offset, which
+ * else follows. */
+typedef struct said_block {
+    uint64_t ip;
     int32_t length;
+    uint16_t flags;
+    uint16_t count;
+    uint16_t blocks;
+    uint8_t kind;
+    uint8_t last_size;
+    uint8_t mode;
+    uint8_t unused[3];
+} said_block;
+
+static inline void end_block(replay *r)
+{
+    const ipt_block *const b = &r->block;
+    said_block said;
+    if (!r->blocks) return;
+    said.ip = b->ip;
+    said.length = (int32_t) (b->end_ip - b->ip);
+    said.flags = b->flags;
+    said.count = b->count;
+    said.blocks = r->blocks;
+    said.kind = b->kind;
+    said.last_size = b->last_size;
+    said.mode = b->mode;
+    memset(said.unused, 0, sizeof said.unused);
+    r->blocks = 0;
+    keep(r, FLOW, &said, sizeof said);
+    if (r->stays || !has_room(r, sizeof b->offset)) return;
+    memcpy(r->bytes + r->used, &b->offset, sizeof b->offset);
+    r->used += sizeof b->offset;
+}
+
+static inline void get_block(const replay *r, const char **at, uint16_t *blocks,
+                             ipt_block *b)
+{
+    said_block said;
+    get(at, &said, sizeof said);
     memset(b, 0, sizeof *b);
-    get(at, blocks, sizeof *blocks);
-    get(at, &b->ip, sizeof b->ip);
-    get(at, &length, sizeof length);
-    b->end_ip = b->ip + (uint64_t) (int64_t) length;
-    get(at, &b->count, sizeof b->count);
-    get(at, &b->flags, sizeof b->flags);
-    get(at, &b->kind, 1);
-    get(at, &b->last_size, 1);
-    get(at, &b->mode, 1);
+    *blocks = said.blocks;
+    b->ip = said.ip;
+    b->end_ip = said.ip + (uint64_t) (int64_t) said.length;
+    b->count = said.count;
+    b->flags = said.flags;
+    b->kind = said.kind;
+    b->last_size = said.last_size;
+    b->mode = said.mode;
     if (!r->stays) get(at, &b->offset, sizeof b->offset);
 }
 
 /* Something is about to be said. 0: it is not. */
-static int begin(replay *r)
+static inline int begin(replay *r)
 {
     if (r->session->threads.muted) return 0;
     if (r->skip) {
@@ -114,11 +123,10 @@ static int begin(replay *r)
 }
 
 /* timed: the time that it is counts, too. */
-static void keep_who(replay *r, const threads_who *who, int timed)
+static inline void keep_who(replay *r, const threads_who *who, int timed)
 {
     if (is_same(who, &r->said) && (!timed || who->tsc == r->said.tsc)) return;
-    keep_kind(r, WHO);
-    keep(r, who, sizeof *who);
+    keep(r, WHO, who, sizeof *who);
     r->said = *who;
 }
 
@@ -156,7 +164,6 @@ static void say_flow(session *s, session_task *task, const threads_who *who,
         && b->end_ip <= r->last && r->changes == s->changes
         && r->block.count + b->count <= UINT16_MAX && is_same(who, &r->said)) {
         r->block.count = (uint16_t) (r->block.count + b->count);
-        r->block.offset = b->offset;
         r->block.end_ip = b->end_ip;
         r->block.kind = b->kind;
         r->block.last_size = b->last_size;
@@ -168,15 +175,14 @@ static void say_flow(session *s, session_task *task, const threads_who *who,
     }
 }
 
-/* What is no flow, of so many bytes. */
-static void say(replay *r, const threads_who *who, uint8_t kind,
-                const void *bytes, size_t size)
+/* What is no flow, of a size that the compiler knows. */
+static inline void say(replay *r, const threads_who *who, uint8_t kind,
+                       const void *bytes, size_t size)
 {
     end_block(r);
     if (!begin(r)) return;
-    keep_who(r, who, !r->stays || kind != DATE);
-    keep_kind(r, kind);
-    keep(r, bytes, size);
+    keep_who(r, who, !r->stays || (kind != DATE && kind != OWN_DATE));
+    keep(r, kind, bytes, size);
 }
 
 static void say_event(session *s, session_task *task, const threads_who *who,
@@ -205,12 +211,8 @@ static void say_lost(session *s, session_task *task, const threads_who *who,
 static void say_date(session *s, session_task *task, const threads_who *who,
                      const dates_date *date, int own)
 {
-    const uint8_t is_own = own != 0;
-    fields f = {{0}, 0};
     (void) task;
-    put(&f, date, sizeof *date);
-    put(&f, &is_own, 1);
-    say(replay_of(s), who, DATE, f.bytes, f.used);
+    say(replay_of(s), who, own ? OWN_DATE : DATE, date, sizeof *date);
 }
 
 /* A record is about to be applied. */
@@ -258,7 +260,7 @@ static void end_slice(void *context)
 /* ---- in the first one ---- */
 
 /* Returns what comes after it; NULL without memory. */
-static const char *say_one(replay *r, const char *at)
+static inline const char *say_one(replay *r, const char *at)
 {
     session *const s = r->session;
     const session_config *const c = s->config;
@@ -272,7 +274,6 @@ static const char *say_one(replay *r, const char *at)
         size_t row;
     } u;
     uint16_t blocks = 1;
-    uint8_t own;
     if (kind == WHO) {
         get(&at, &r->who, sizeof r->who);
         return at;
@@ -295,9 +296,9 @@ static const char *say_one(replay *r, const char *at)
         if (c->lost) c->lost(s, task, &r->who, u.lost.loss, &u.lost.at);
         break;
     case DATE:
+    case OWN_DATE:
         get(&at, &u.date, sizeof u.date);
-        get(&at, &own, 1);
-        c->date(s, task, &r->who, &u.date, own);
+        c->date(s, task, &r->who, &u.date, kind == OWN_DATE);
         break;
     default:
         get(&at, &u.row, sizeof u.row);
@@ -317,6 +318,68 @@ static void take(const void *bytes, size_t size, void *context)
     if (!at) r->session->no_memory = 1;
 }
 
+/* ---- ... which decodes, too ---- */
+
+/* Something is said at once. 0: it is not. */
+static int says(replay *r)
+{
+    const int does = !r->session->threads.muted;
+    r->taken += (uint64_t) does;
+    return does;
+}
+
+static void tell_flow(session *s, session_task *task, const threads_who *who,
+                      const ipt_block *b)
+{
+    replay *const r = replay_of(s);
+    if (says(r)) r->tools->flow(s, task, who, b);
+}
+
+static void tell_event(session *s, session_task *task, const threads_who *who,
+                       const ipt_event *e)
+{
+    replay *const r = replay_of(s);
+    if (says(r)) r->tools->event(s, task, who, e);
+}
+
+static void tell_lost(session *s, session_task *task, const threads_who *who,
+                      threads_loss loss, const ipt_where *at)
+{
+    replay *const r = replay_of(s);
+    if (says(r) && r->tools->lost) r->tools->lost(s, task, who, loss, at);
+}
+
+static void tell_date(session *s, session_task *task, const threads_who *who,
+                      const dates_date *date, int own)
+{
+    replay *const r = replay_of(s);
+    if (says(r)) r->tools->date(s, task, who, date, own);
+}
+
+static void tell_apply(size_t row, void *context)
+{
+    (void) row;
+    (void) says(replay_of((session *) context));
+}
+
+static void own_slice(int begins, void *context)
+{
+    replay *const r = (replay *) context;
+    session *const s = r->session;
+    if (!begins) {
+        s->config = r->tools;
+        return;
+    }
+    r->tools = s->config;
+    r->telling = *s->config;
+    if (r->tools->flow) r->telling.flow = tell_flow;
+    if (r->tools->event) r->telling.event = tell_event;
+    if (r->tools->date) r->telling.date = tell_date;
+    r->telling.lost = tell_lost;
+    s->config = &r->telling;
+    s->threads.config.applies = tell_apply;
+}
+
 void replay_init(replay *r, session *s, uint64_t processes,
                  replay_stays *stays)
 {
@@ -331,6 +394,8 @@ void replay_init(replay *r, session *s, uint64_t processes,
     config.state = state_of;
     config.end = end_slice;
     config.take = take;
+    config.own = own_slice;
+    config.share = stays ? ADDING : SHOWING;
     config.taken = &r->taken;
     config.context = r;
     slices_init(&r->slices, &config);

@@ -1,5 +1,6 @@
 /* replay.h: several processes decode, as slices.h has them, and what a session says
- * is said in one: all that config.flow and the others are told, in its order.
+ * is said in one: all that config.flow and the others are told, in its order. That
+ * one decodes slices, too, as many as it has time for.
  *
  *     replay_init(&r, &session, processes, stays);   // after session_open
  *     status = replay_run(&r);                       // as session_run
@@ -30,6 +31,8 @@ typedef struct replay {
     /* private */
     threads_who who;     /* of what comes next */
     session_task *task;  /* ... or of what came before */
+    const session_config *tools; /* the tool's, while the first one decodes */
+    session_config telling;
     /* in a process that decodes */
     session_config saying;
     char *bytes;         /* what is said, .. */

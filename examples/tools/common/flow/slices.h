@@ -6,9 +6,10 @@
  *     if (status < 0) ...                   // decode all here, without the first
  *                                           // s.written bytes of output
  *
- * Each process decodes slice after slice, of those that nobody has begun, and keeps
- * its output until the slice before is done. Then it is compared whether the one
- * ended as the other began: threads.h. If not, nobody's output counts any more.
+ * Each process decodes slice after slice. Output is kept until the slice before is
+ * done: by the process, or with `take` by the first one. Then it is compared whether
+ * the one ended as the other began: threads.h. If not, nobody's output counts any
+ * more.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef SLICES_H
@@ -31,6 +32,10 @@ typedef struct slices_config {
     /* In the first process: what others have written, piece by piece, in order, in
      * place of standard output. May be NULL. */
     void (*take)(const void *bytes, size_t size, void *context);
+    /* The first process is about to decode a slice itself, what the session says is
+     * to be told at once, but while threads.muted; it has. NULL: it only takes. */
+    void (*own)(int begins, void *context);
+    unsigned share;     /* ... of 1000: what taking costs, of what decoding does */
     /* What was taken stays, and this is how much it was: if slices do not do, another
      * process decodes all and leaves out so much. NULL: see slices_run. */
     const uint64_t *taken;
@@ -43,6 +48,10 @@ typedef struct slices_process {
     pid_t pid;
     int to;   /* pipes */
     int from;
+    char *bytes; /* what came from it, [at, used) */
+    size_t at, used, room;
+    unsigned queued; /* slices that it is to decode, or has */
+    uint8_t ended;
 } slices_process;
 
 typedef struct slices slices;
@@ -53,8 +62,13 @@ struct slices {
     unsigned processes; /* 0 or 1: there is nothing to be divided */
     uint64_t written;   /* bytes of output */
     /* private */
-    char *piece;        /* that is taken */
-    size_t room;
+    unsigned count;     /* in the list */
+    uint8_t decodes;    /* the first one does, too */
+    uint8_t *owner;     /* of each slice: 1 + its number in the list; 0: it is own */
+    uint64_t next;      /* slice that nobody has, */
+    uint64_t others;    /* ... and so many before it that are not its own */
+    size_t row;         /* the first record that is not before the slice before */
+    unsigned calls;     /* of progress */
     /* in another process: */
     int from;
     int to;
