@@ -1867,7 +1867,7 @@ static IPTI_HOT uint64_t ipti_pkt_pad_ip(ipt_packet *out, const uint8_t *p)
 static inline uint64_t ipti_pkt_clock(ipt_packet *out, const uint8_t *p,
                                       uint32_t errata)
 {
-    const size_t first = p[0];
+    const uint8_t first = p[0];
     const uint32_t size = first & 4 ? 2 : 1;
 
     if ((first & IPTI_CYC_MASK) != IPTI_CYC) {
@@ -2060,11 +2060,15 @@ static IPTI_HOT int ipti_pkt_quick(const ipt_cursor_ *cur, ipt_where *at,
         return 1;
     }
     size = ipti_pkt_pad_ip(out, p);
-    if (IPTI_UNLIKELY(!size))
-        size = ipti_pkt_clock(out, p, cur->config->errata);
-    if (size)
+    if (size) {
         ipti_pkt_step(at, out, pos, size);
-    return size != 0;
+        return 1;
+    }
+    size = ipti_pkt_clock(out, p, cur->config->errata);
+    if (!size)
+        return 0;
+    ipti_pkt_step(at, out, pos, size);
+    return 1;
 }
 
 /* ---- encode ---- */
