@@ -180,7 +180,9 @@ instructions() {
     sed -n 's/^totals: //p' "$tmp"/calls.* | sort -n | tail -n 1
 }
 
-# halves NAME: two processes do it in so much less.
+# halves NAME: two processes do it in so much less. Which of them takes a slice
+# depends on how fast they are, so the floor is well below what is reached where
+# both have a processor: 1.7 times.
 halves() {
     if ! have valgrind; then
         skip "slices: no valgrind"
@@ -190,7 +192,7 @@ halves() {
     two=$(instructions 2)
     echo "$1: $one instructions, $two of the longer one of two" >"$tmp/row"
     [ -z "$VERBOSE" ] || cat "$tmp/row"
-    echo "$one $two" | awk '{exit !($2 > 0 && $1 >= 1.6 * $2)}' && pass ||
+    echo "$one $two" | awk '{exit !($2 > 0 && $1 >= 1.3 * $2)}' && pass ||
         fail_with "two processes are no faster" "$tmp/row"
 }
 
@@ -204,7 +206,7 @@ all() {
     done
     for cpus in 1 2; do
         record --time cyc --cpus $cpus -- "$tmp/tree"
-        lengthen 10000000
+        lengthen 4000000
         halves "$cpus cpus"
     done
     programs
