@@ -60,7 +60,7 @@ static size_t find(void)
 {
     for (size_t i = 0; i < count; i++)
         if (list[i].last >= run_count) list[i].last = run_count - 1;
-    return align_find(a, list, count, runs, 0, run_count);
+    return align_find(a, list, count, runs, 0, run_count, 300 * count);
 }
 
 static void is(size_t k, unsigned threads, size_t in)

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work: a place of each thread, in a run. */
-#define EACH  300u  /* for a stretch; */
-#define MOST  8192u /* ... at most, of what others leave, .. */
-#define SHARE 4u    /* .. and so many times its part of that */
-#define FEW   256u
-#define SLOTS (4 * MOST)
+/* Work: a node, or what comes after a row for one thread. A stretch may have so many, of what others leave, .. */
+#define FEW   64u
+#define MOST  16384u
+#define SHARE 4u    /* .. and so many times its part of that. All of them on average: */
+#define EACH  4096u
+#define SLOTS (8 * MOST)
 #define ADDRESSES 256u
 
 /* What has to be assumed, and what that costs. */
@@ -31,42 +31,75 @@ typedef struct place_set {
     uint8_t anywhere;
 } place_set;
 
-/* Where a thread stopped: the index of an address or, after these, of a set. */
-enum { SETS = ADDRESSES, ANYWHERE = SETS, NONE = UINT16_MAX };
-
-/* What explanations have in common in a run, between two stretches. What is next
- * is the stretch, in that run, or the run after it; 0 if that is not possible. */
-typedef struct node {
-    uint16_t stop[ALIGN_THREADS];
-    uint16_t in_cost;
-    uint16_t on_cost;
-    uint32_t run;
-    uint32_t in;   /* the node after the stretch; */
-    uint32_t on;   /* ... that in the next run */
-    uint32_t cost; /* of the cheapest one up to here, ... */
-    uint32_t rest; /* ... and from here on */
-} node;
+/* Where a thread stopped: the index of an address or, after these, of a set; or
+ * nothing that matters, as the next run of the thread says where that begins. */
+enum { SETS = ADDRESSES, ANYWHERE = SETS, DEAD = UINT16_MAX - 1,
+       NONE = UINT16_MAX };
 
 #define NEVER UINT32_MAX
 
+/* Where all threads stopped, between two stretches. */
+typedef struct state {
+    uint16_t stop[ALIGN_THREADS];
+} state;
+
+/* The node that a row has in a group of nodes. */
+typedef struct at_node {
+    uint32_t group;
+    uint32_t node;
+} at_node;
+
+/* What explanations have in common in a run, between two stretches. What is next
+ * is the stretch, in that run, or the run after it. */
+typedef struct node {
+    uint32_t row;
+    uint32_t on;   /* ... in the next run; NEVER: it is too late */
+    uint32_t cost; /* of the cheapest one up to here; then: from here on */
+} node;
+
+/* The nodes before a stretch, in a run. Each list ends where that of the next run
+ * begins. */
+typedef struct column {
+    uint32_t after; /* those in the run of the stretch before; ... */
+    uint32_t later; /* ... and those in a run after that */
+    uint16_t after_cost; /* if the stretch is in this run */
+    uint16_t later_cost; /* ... unless that is by row */
+} column;
+
+/* Before a stretch. */
+typedef struct layer {
+    size_t first; /* row; ... */
+    size_t rows;  /* ... so many */
+    size_t to;    /* for each thread, and row: the row after the stretch */
+    size_t low;   /* the first run that has nodes, ... */
+    size_t end;   /* ... up to this */
+} layer;
+
 struct align {
+    state *rows;
+    at_node *marks;
+    size_t row_count, row_max, mark_max;
     node *nodes;
     size_t node_count, node_max;
-    size_t *layers; /* the first node of each stretch, by run: those in the run of
-                       the stretch before it; ... */
+    layer *layers;
     size_t layer_max;
-    size_t *later;  /* ... and the first of those in a run after that */
-    size_t later_max;
+    column *columns; /* of each layer: by run, and an end */
+    size_t column_max;
+    uint32_t *to;   /* 1 + the row, from the first of its layer; and a price */
+    size_t to_count, to_max;
     uint64_t address[ADDRESSES];
     unsigned addresses;
     place_set *sets;    /* the first is ANYWHERE, then those of the runs */
     size_t set_count, set_max;
     uint16_t *said; /* the place that a run had last, for align_run.ends */
     size_t said_max;
+    uint8_t *dead;  /* where a run ends, it does not matter where its thread is */
+    size_t dead_max;
     uint16_t here;      /* the place where the stretch begins, if known; */
     uint16_t again;      /* ... and that after the system call there */
     uint8_t odd;        /* nobody stopped there, as far as is known */
-    uint16_t stop[ALIGN_THREADS]; /* of the stretch; NONE: not looked for yet */
+    uint16_t stop[ALIGN_THREADS]; /* of the stretch; NONE: not looked for yet; */
+    uint16_t left[ALIGN_THREADS]; /* ... of the stretch before it */
     size_t base;    /* number of the first run; */
     size_t runs;    /* ... how many there are */
     uint32_t cheapest; /* after the stretch before; */
@@ -76,11 +109,13 @@ struct align {
     unsigned sure;     /* explanations with so many BREAKs more count, too */
     unsigned threads;  /* numbers of threads are below that */
     size_t work;       /* that is left for all */
-    uint32_t group;    /* number of the nodes that are told apart now */
+    uint32_t group;    /* number of the nodes that are told apart now; */
+    uint32_t hashed;   /* ... of rows that are in slot */
+    size_t slots;      /* that those take */
     struct slot {
-        uint32_t group;
-        uint32_t node;
-    } slot[SLOTS];     /* nodes by hash, also those of other groups */
+        uint32_t hashed;
+        uint32_t row;
+    } slot[SLOTS];
 };
 
 align *align_new(void)
@@ -91,11 +126,15 @@ align *align_new(void)
 void align_free(align *a)
 {
     if (!a) return;
+    free(a->rows);
+    free(a->marks);
     free(a->nodes);
     free(a->layers);
-    free(a->later);
+    free(a->columns);
+    free(a->to);
     free(a->sets);
     free(a->said);
+    free(a->dead);
     free(a);
 }
 
@@ -173,7 +212,7 @@ static void add_place(const align *a, place_set *s, unsigned stop)
 /* A new set; ANYWHERE without memory. */
 static uint16_t put_set(align *a, const place_set *s)
 {
-    if (s->anywhere || a->set_count + SETS >= NONE
+    if (s->anywhere || a->set_count + SETS >= DEAD
         || !has_room(&a->sets, &a->set_max, a->set_count + 1, sizeof *s))
         return ANYWHERE;
     a->sets[a->set_count] = *s;
@@ -204,45 +243,79 @@ static void say_stop(const align *a, align_places *p, unsigned stop)
         if (has_place(&s, i)) align_add(p, a->address[i]);
 }
 
-/* Where the node with these stops is, or can be. */
-static struct slot *find_slot(align *a, const uint16_t *stop)
+/* The row with these stops, of this layer; NEVER without memory. */
+static uint32_t find_row(align *a, const uint16_t *stop)
 {
     uint64_t word[ALIGN_THREADS / 4];
     uint64_t hash = 0;
+    struct slot *to;
     size_t i;
     memcpy(word, stop, sizeof word);
     for (i = 0; 4 * i < a->threads; i++)
         hash = (hash ^ hash >> 32 ^ word[i]) * 0x9e3779b97f4a7c15u;
-    for (i = (size_t) (hash >> 32) % SLOTS; a->slot[i].group == a->group;
+    for (i = (size_t) (hash >> 32) % SLOTS; a->slot[i].hashed == a->hashed;
          i = (i + 1) % SLOTS)
-        if (!memcmp(a->nodes[a->slot[i].node].stop, stop, sizeof word)) break;
-    return &a->slot[i];
+        if (!memcmp(a->rows[a->slot[i].row].stop, stop, sizeof word))
+            return a->slot[i].row;
+    if (a->slots > SLOTS / 2
+        || !has_room(&a->rows, &a->row_max, a->row_count + 1, sizeof *a->rows)
+        || !has_room(&a->marks, &a->mark_max, a->row_count + 1,
+                     sizeof *a->marks))
+        return NEVER;
+    a->slots++;
+    to = &a->slot[i];
+    to->hashed = a->hashed;
+    to->row = (uint32_t) a->row_count++;
+    memset(&a->marks[to->row], 0, sizeof *a->marks);
+    memcpy(a->rows[to->row].stop, stop, sizeof word);
+    return to->row;
 }
 
-/* The node with these stops, in the run of all of this group; 0 without
- * memory. */
-static uint32_t put(align *a, const node *n)
+/* The row with another stop of a thread. */
+static uint32_t row_with(align *a, uint32_t from, unsigned thread, uint16_t at)
 {
-    struct slot *const to = find_slot(a, n->stop);
-    if (to->group != a->group) {
-        if (!has_room(&a->nodes, &a->node_max, a->node_count + 1, sizeof *n))
-            return 0;
-        to->group = a->group;
-        to->node = (uint32_t) a->node_count;
-        a->nodes[a->node_count] = *n;
-        a->nodes[a->node_count].in = a->nodes[a->node_count].on = 0;
-        a->node_count++;
-    } else if (n->cost < a->nodes[to->node].cost) {
-        a->nodes[to->node].cost = n->cost;
+    uint16_t stop[ALIGN_THREADS];
+    if (a->rows[from].stop[thread] == at) return from;
+    memcpy(stop, a->rows[from].stop, sizeof stop);
+    stop[thread] = at;
+    return find_row(a, stop);
+}
+
+/* The rows of a layer begin. */
+static void begin_rows(align *a)
+{
+    a->hashed++;
+    a->slots = 0;
+}
+
+static int has_nodes(align *a, size_t more)
+{
+    return has_room(&a->nodes, &a->node_max, a->node_count + more,
+                    sizeof *a->nodes);
+}
+
+/* A node for a row, in this group; there is room. */
+static void put(align *a, uint32_t to, uint32_t cost)
+{
+    at_node *const m = &a->marks[to];
+    node *n;
+    if (m->group == a->group) {
+        n = &a->nodes[m->node];
+        if (cost < n->cost) n->cost = cost;
+        return;
     }
-    return to->node;
+    m->group = a->group;
+    m->node = (uint32_t) a->node_count;
+    n = &a->nodes[a->node_count++];
+    n->row = to;
+    n->on = NEVER;
+    n->cost = cost;
 }
 
-/* A run begins: where is its thread? */
-static void enter_run(uint16_t *stop, const align_run *run)
+/* The columns of a layer. */
+static column *columns_of(const align *a, size_t k)
 {
-    if (run->thread < ALIGN_THREADS && !run->kept)
-        stop[run->thread] = run->set;
+    return &a->columns[k * (a->runs + 1)];
 }
 
 /* Where does stretch k begin? If nobody stopped there, it is for all threads
@@ -252,6 +325,7 @@ static void look_at(align *a, const align_stretch *s)
     a->here = find_address(a, s->ip);
     a->again = find_address(a, s->ip + 2);
     a->odd = a->here == NONE && a->again == NONE && !s->news;
+    memcpy(a->left, a->stop, sizeof a->left);
     memset(a->stop, 0xff, sizeof a->stop);
 }
 
@@ -283,127 +357,276 @@ static int is_near(uint32_t cost, uint32_t cheapest, unsigned more)
     return cost / BREAK <= cheapest / BREAK + more;
 }
 
-/* From node i before stretch k to the next run. 0 without memory. */
+/* What it costs to go from before stretch k to the next run. */
+static uint32_t on_cost(const align_stretch *all, size_t k,
+                        const align_run *runs, size_t r, int later)
+{
+    return !later ? k ? leaving(&all[k - 1], &runs[r]) : 0
+         : r && runs[r].thread < ALIGN_THREADS ? EMPTY : 0;
+}
+
+/* A run had no user code: where is its thread then? DEAD if that is
+ * said by its next run. */
+static uint32_t row_past(align *a, const align_run *runs, size_t r,
+                         uint32_t from)
+{
+    const align_run *const run = &runs[r];
+    return row_with(a, from, run->thread, run->kept ? DEAD : run->set);
+}
+
+/* From nodes before stretch k in run r to the next run. 0 without memory. */
 static int go_later(align *a, const align_stretch *all, size_t k,
-                    const align_run *runs, size_t i)
+                    const align_run *runs, size_t r, int later)
 {
-    node next = a->nodes[i];
-    const align_run *const run = &runs[next.run++];
-    uint32_t to;
-    uint32_t cost = run > runs && run->thread < ALIGN_THREADS ? EMPTY : 0;
-    if (next.run == a->runs || next.run + a->base > all[k].last) return 1;
-    if (i < a->later[k]) cost = leaving(&all[k - 1], run);
-    enter_run(next.stop, &runs[next.run]);
-    next.cost += cost;
-    to = put(a, &next);
-    a->nodes[i].on = to;
-    a->nodes[i].on_cost = (uint16_t) cost;
-    return to != 0;
-}
-
-/* Stretch k is of the run of node i. 0 without memory. */
-static int go_into(align *a, const align_stretch *all, size_t k,
-                   const align_run *runs, size_t i)
-{
-    const align_stretch *const s = &all[k];
-    node next = a->nodes[i];
-    const unsigned thread = runs[next.run].thread;
-    uint32_t cost, to;
-    if (thread >= ALIGN_THREADS || next.run + a->base < s->first
-        || next.run + a->base > s->last || !(s->fits >> thread & 1))
-        return 1;
-    cost = going_on(a, s, thread, next.stop[thread]);
-    if (a->stop[thread] == NONE)
-        a->stop[thread] = s->stops >> thread & 1 ? index_of(a, s->stop[thread])
-                                                 : ANYWHERE;
-    next.stop[thread] = a->stop[thread];
-    next.cost += cost;
-    if (next.cost < a->cheapest_next) a->cheapest_next = next.cost;
-    to = put(a, &next);
-    a->nodes[i].in = to;
-    a->nodes[i].in_cost = (uint16_t) cost;
-    return to != 0;
-}
-
-/* Go from each node before stretch k, run by run. 0 without memory. */
-static int go(align *a, const align_stretch *all, size_t k,
-              const align_run *runs,
-              int (*step)(align *, const align_stretch *, size_t,
-                          const align_run *, size_t))
-{
-    const size_t later = a->later[k];
-    const size_t end = step == go_into ? a->node_count : SIZE_MAX;
-    size_t i = a->layers[k];
-    size_t j = later;
-    for (size_t run = 0; run < a->runs; run++) {
-        a->group++;
-        for (; i < later && a->nodes[i].run == run; i++)
-            if (!is_near(a->nodes[i].cost, a->cheapest, a->keep)) {
-                if (a->nodes[i].cost < a->dropped)
-                    a->dropped = a->nodes[i].cost;
-            } else if (!step(a, all, k, runs, i)) {
-                return 0;
-            }
-        for (; j < end && j < a->node_count && a->nodes[j].run == run; j++)
-            if (!step(a, all, k, runs, j)) return 0;
+    const column *const c = &columns_of(a, k)[r];
+    const uint32_t end = later ? c[1].later : c[1].after;
+    const uint32_t cost = on_cost(all, k, runs, r, later);
+    const int moves = later && runs[r].thread < ALIGN_THREADS
+                   && runs[r].kept == a->dead[r];
+    uint32_t i = later ? c->later : c->after;
+    if (i >= end) return 1;
+    if (!has_nodes(a, end - i)) return 0;
+    for (; i < end; i++) {
+        const uint32_t from = a->nodes[i].row;
+        const uint32_t to = moves ? row_past(a, runs, r, from) : from;
+        if (to == NEVER) return 0;
+        a->nodes[i].on = to;
+        put(a, to, a->nodes[i].cost + cost);
     }
     return 1;
 }
 
-/* How many nodes there can be at most, if that is not too many: those that differ
- * in a run are in all after it. */
-static size_t estimate(align *a, const align_stretch *all, size_t k,
-                       size_t most)
+/* All nodes before stretch k from run to run, as long as these are not more than
+ * `most`. 0 without memory. */
+static int go_past(align *a, const align_stretch *all, size_t k,
+                 const align_run *runs, size_t most)
 {
-    const size_t end = all[k].last - a->base + 1;
-    size_t n = 0;
-    a->group++;
-    for (size_t i = a->layers[k]; i < a->later[k] && n <= most; i++) {
-        struct slot *const to = find_slot(a, a->nodes[i].stop);
-        if (to->group == a->group || a->nodes[i].run >= end) continue;
-        to->group = a->group;
-        to->node = (uint32_t) i;
-        n += end - a->nodes[i].run;
+    column *const c = columns_of(a, k);
+    const size_t first = a->node_count;
+    layer *const l = &a->layers[k];
+    for (; l->end < a->runs && l->end + a->base <= all[k].last; l->end++)
+        c[l->end + 1].after = c[l->end].after;
+    if (k) c[l->low].later = (uint32_t) first;
+    for (size_t r = l->low; r < l->end; r++) {
+        c[r + 1].later = (uint32_t) a->node_count;
+        if (r + 1 + a->base > all[k].last || r + 1 == a->runs
+            || a->node_count - first > most)
+            continue;
+        a->group++;
+        if (!go_later(a, all, k, runs, r, 0) || !go_later(a, all, k, runs, r, 1))
+            return 0;
     }
-    return n;
+    return 1;
 }
 
-/* In how many places may a thread be? */
-static unsigned variety(const align *a, size_t first, size_t end,
-                        unsigned thread)
+static const uint16_t prices[] = {0, RESTART, BREAK};
+
+/* After stretch k in a run of a thread, from a row: 1 + the row then, from the first
+ * of its layer, times 4, and which of the prices that has. 0 without memory. */
+static uint32_t find_next(align *a, const align_stretch *s, size_t first,
+                          unsigned thread, int dead, uint32_t from)
 {
+    uint16_t stop[ALIGN_THREADS];
+    uint32_t cost = 0;
+    uint32_t to;
+    memcpy(stop, a->rows[from].stop, sizeof stop);
+    if (stop[thread] != DEAD) cost = going_on(a, s, thread, stop[thread]);
+    stop[thread] = dead ? (uint16_t) DEAD : a->stop[thread];
+    to = find_row(a, stop);
+    return to == NEVER ? 0
+         : (to - (uint32_t) first + 1) << 2 | (cost == BREAK ? 2 : cost);
+}
+
+/* How a stretch is in a run, from the nodes before it. */
+typedef struct way {
+    size_t to;      /* plus the row: index of find_next, or 0 */
+    size_t base;    /* the first row after the stretch */
+    uint32_t price; /* ... if that is not by row */
+    int by_row;
+} way;
+
+static way way_into(const align *a, size_t k, const align_run *runs, size_t r,
+                    int later)
+{
+    const layer *const l = &a->layers[k];
+    const column *const c = &columns_of(a, k)[r];
+    way w;
+    w.to = l->to + (2u * runs[r].thread + a->dead[r]) * l->rows - l->first;
+    w.base = l[1].first;
+    w.price = later ? c->later_cost : c->after_cost;
+    w.by_row = later && runs[r].kept;
+    return w;
+}
+
+/* Stretch k is in run r of these nodes. 0 without memory. */
+static int into_run(align *a, const align_stretch *all, size_t k,
+                    const align_run *runs, size_t r, int later)
+{
+    const column *const c = &columns_of(a, k)[r];
+    const uint32_t end = later ? c[1].later : c[1].after;
+    const way w = way_into(a, k, runs, r, later);
+    uint32_t cheapest = a->cheapest_next;
+    uint32_t i = later ? c->later : c->after;
+    if (i >= end) return 1;
+    if (!has_nodes(a, end - i)) return 0;
+    for (; i < end; i++) {
+        const node n = a->nodes[i];
+        uint32_t *const to = &a->to[w.to + n.row];
+        uint32_t cost;
+        if (!*to)
+            *to = find_next(a, &all[k], w.base, runs[r].thread, a->dead[r],
+                            n.row);
+        if (!*to) return 0;
+        cost = n.cost + (w.by_row ? prices[*to & 3] : w.price);
+        if (cost < cheapest) cheapest = cost;
+        put(a, (uint32_t) w.base + (*to >> 2) - 1, cost);
+    }
+    a->cheapest_next = cheapest;
+    return 1;
+}
+
+/* Stretch k is in each run where it can be. 0 without memory. */
+static int go_into(align *a, const align_stretch *all, size_t k,
+                   const align_run *runs)
+{
+    const align_stretch *const s = &all[k];
+    const size_t rows = a->row_count - a->layers[k].first;
+    const size_t size = rows * 2 * a->threads;
+    column *const c = columns_of(a, k);
+    column *const next = columns_of(a, k + 1);
+    layer *const l = &a->layers[k + 1];
+    if (!has_room(&a->to, &a->to_max, a->to_count + size, sizeof *a->to))
+        return 0;
+    if (size) memset(a->to + a->to_count, 0, size * sizeof *a->to);
+    a->layers[k].to = a->to_count;
+    a->layers[k].rows = rows;
+    a->to_count += size;
+    l->first = a->row_count;
+    l->to = a->to_count;
+    l->low = l[-1].low;
+    l->end = l[-1].end;
+    begin_rows(a);
+    look_at(a, s);
+    a->cheapest_next = NEVER;
+    for (size_t r = l->low; r < l->end; r++) {
+        const align_run *const run = &runs[r];
+        const unsigned thread = run->thread;
+        next[r].after = (uint32_t) a->node_count;
+        if (thread >= ALIGN_THREADS || r + a->base < s->first
+            || r + a->base > s->last || !(s->fits >> thread & 1))
+            continue;
+        if (a->stop[thread] == NONE)
+            a->stop[thread] = s->stops >> thread & 1
+                            ? index_of(a, s->stop[thread]) : ANYWHERE;
+        c[r].after_cost = c[r].later_cost = 0;
+        if (c[r].after < c[r + 1].after)
+            c[r].after_cost =
+                (uint16_t) going_on(a, s, thread, a->left[thread]);
+        if (!run->kept)
+            c[r].later_cost = (uint16_t) going_on(a, s, thread, run->set);
+        a->group++;
+        if (!into_run(a, all, k, runs, r, 0) || !into_run(a, all, k, runs, r, 1))
+            return 0;
+    }
+    next[l->end].after = (uint32_t) a->node_count;
+    return 1;
+}
+
+/* Nodes after a stretch go that cost too much. */
+static void leave_out(align *a, size_t k)
+{
+    column *const c = columns_of(a, k);
+    layer *const l = &a->layers[k];
+    uint32_t i = c[l->low].after;
+    uint32_t n = i;
+    for (size_t r = l->low; r < l->end; r++) {
+        c[r].after = n;
+        for (; i < c[r + 1].after; i++)
+            if (is_near(a->nodes[i].cost, a->cheapest, a->keep))
+                a->nodes[n++] = a->nodes[i];
+            else if (a->nodes[i].cost < a->dropped)
+                a->dropped = a->nodes[i].cost;
+    }
+    a->node_count = c[l->end].after = n;
+    while (l->low < l->end && c[l->low + 1].after == c[l->low].after) l->low++;
+    while (l->low < l->end && c[l->end - 1].after == n) l->end--;
+}
+
+/* In how many places may a thread be, after a stretch? */
+static unsigned variety(const align *a, size_t k, unsigned thread)
+{
+    const column *const c = columns_of(a, k);
+    const layer *const l = &a->layers[k];
     uint64_t known[(UINT16_MAX + 1) / 64];
     unsigned n = 0;
     memset(known, 0, (SETS + a->set_count + 63) / 64 * sizeof *known);
-    for (size_t i = first; i < end; i++) {
-        const unsigned stop = a->nodes[i].stop[thread];
+    for (size_t i = c[l->low].after; i < c[l->end].after; i++) {
+        const unsigned stop = a->rows[a->nodes[i].row].stop[thread];
+        if (stop == DEAD) continue;
         n += !(known[stop / 64] >> stop % 64 & 1);
         known[stop / 64] |= (uint64_t) 1 << stop % 64;
     }
     return n;
 }
 
-/* There are too many nodes: that thread which may be in the most places is then
- * in one of them in each node. 0 if all are only in one. */
-static int widen(align *a, size_t first, size_t end)
+/* A thread is in one place in all nodes after a stretch. 0 without memory. */
+static int join_rows(align *a, size_t k, unsigned thread, uint16_t stop)
 {
+    column *const c = columns_of(a, k);
+    layer *const l = &a->layers[k];
+    const size_t old = l->first;
+    const size_t first = a->row_count;
+    uint32_t i = c[l->low].after;
+    begin_rows(a);
+    for (size_t j = old; j < first; j++) a->marks[j].node = 0;
+    l->first = first;
+    a->node_count = i;
+    for (size_t r = l->low; r < l->end; r++) {
+        c[r].after = (uint32_t) a->node_count;
+        a->group++;
+        for (; i < c[r + 1].after; i++) {
+            const node n = a->nodes[i];
+            uint16_t at[ALIGN_THREADS];
+            uint32_t to;
+            memcpy(at, a->rows[n.row].stop, sizeof at);
+            if (at[thread] != DEAD) at[thread] = stop;
+            to = find_row(a, at);
+            if (to == NEVER) return 0;
+            put(a, to, n.cost);
+            a->marks[n.row].node = to - (uint32_t) first + 1;
+        }
+    }
+    c[l->end].after = (uint32_t) a->node_count;
+    for (size_t j = k ? l[-1].to : l->to; j < l->to; j++) {
+        const uint32_t to = a->to[j];
+        if (to >> 2)
+            a->to[j] = a->marks[old + (to >> 2) - 1].node << 2 | (to & 3);
+    }
+    return 1;
+}
+
+/* There are too many nodes: that thread which may be in the most places is then
+ * in one of them in each node. 0 if all are only in one, or without memory. */
+static int widen(align *a, size_t k)
+{
+    const column *const c = columns_of(a, k);
+    const layer *const l = &a->layers[k];
     unsigned most = 1;
     unsigned thread = 0;
-    uint16_t stop;
     place_set s;
     for (unsigned i = 0; i < a->threads; i++) {
-        const unsigned n = variety(a, first, end, i);
+        const unsigned n = variety(a, k, i);
         if (n <= most) continue;
         most = n;
         thread = i;
     }
     if (most == 1) return 0;
     memset(&s, 0, sizeof s);
-    for (size_t i = first; i < end; i++)
-        add_place(a, &s, a->nodes[i].stop[thread]);
-    stop = put_set(a, &s);
-    for (size_t i = first; i < end; i++) a->nodes[i].stop[thread] = stop;
-    return 1;
+    for (size_t i = c[l->low].after; i < c[l->end].after; i++) {
+        const unsigned stop = a->rows[a->nodes[i].row].stop[thread];
+        if (stop != DEAD) add_place(a, &s, stop);
+    }
+    return join_rows(a, k, thread, put_set(a, &s));
 }
 
 /* Past stretch k. 0 if there is no explanation, or no memory. */
@@ -411,34 +634,38 @@ static int forward(align *a, const align_stretch *all, size_t k,
                    const align_run *runs, size_t count)
 {
     size_t most = a->work / (count - k) * SHARE;
+    size_t first = a->node_count;
     size_t n;
+    int room;
     most = most < FEW ? FEW : most > MOST ? MOST : most;
     if (!has_room(&a->layers, &a->layer_max, k + 2, sizeof *a->layers)
-        || !has_room(&a->later, &a->later_max, k + 2, sizeof *a->later))
+        || !has_room(&a->columns, &a->column_max, (k + 2) * (a->runs + 1),
+                     sizeof *a->columns))
         return 0;
-    if (k) a->later[k] = a->node_count;
-    do
-        n = estimate(a, all, k, most);
-    while (n > most && widen(a, a->layers[k], a->later[k]));
-    a->work -= n < a->work ? n : a->work;
-    look_at(a, &all[k]);
-    a->cheapest_next = NEVER;
-    if (!go(a, all, k, runs, go_later)) return 0;
-    a->layers[k + 1] = a->node_count;
-    if (!go(a, all, k, runs, go_into)) return 0;
+    while ((room = go_past(a, all, k, runs, most)) != 0
+           && a->node_count - first > most) {
+        a->node_count = first;
+        if (!widen(a, k)) most = SIZE_MAX;
+        first = a->node_count;
+    }
+    if (!room || !go_into(a, all, k, runs)) return 0;
     a->cheapest = a->cheapest_next;
-    return a->node_count > a->layers[k + 1] && a->cheapest < NEVER / 2;
+    leave_out(a, k + 1);
+    n = a->node_count - first + a->layers[k].rows * a->threads;
+    a->work -= n < a->work ? n : a->work;
+    return a->layers[k + 1].low < a->layers[k + 1].end && a->cheapest < NEVER / 2;
 }
 
-/* No stretch is in the run of a node: what others have to reckon with. */
-static void say_empty(align *a, align_run *runs, const node *n)
+/* No stretch is in a run: what others have to reckon with, from one node. */
+static void say_empty(align *a, align_run *runs, size_t r, const node *n)
 {
-    align_run *const run = &runs[n->run];
-    const uint16_t stop = n->stop[run->thread & 15];
+    align_run *const run = &runs[r];
+    const uint16_t stop = !run->kept ? run->set
+                        : a->rows[n->row].stop[run->thread & 15];
     if (run->thread >= ALIGN_THREADS) return;
     align_anywhere(&run->begins);
-    if (a->said[n->run] == stop) return; /* as often */
-    a->said[n->run] = stop;
+    if (a->said[r] == stop) return; /* as often */
+    a->said[r] = stop;
     say_stop(a, &run->ends, stop);
 }
 
@@ -451,52 +678,113 @@ static void say_end(const align_stretch *s, align_run *run)
         align_anywhere(&run->ends);
 }
 
-/* What it costs from here on if another node is next. */
-static uint32_t rest_by(const align *a, uint32_t next, uint32_t cost)
+/* Nodes from `first` up to `end` are of this group. */
+static void group(align *a, uint32_t first, uint32_t end)
 {
-    const uint32_t rest = next ? a->nodes[next].rest : NEVER;
+    for (uint32_t i = first; i < end; i++) {
+        a->marks[a->nodes[i].row].group = a->group;
+        a->marks[a->nodes[i].row].node = i;
+    }
+}
+
+/* Can stretch k be in run r? */
+static int is_in(const align *a, size_t k, size_t r)
+{
+    const column *const c = &columns_of(a, k + 1)[r];
+    const layer *const l = &a->layers[k + 1];
+    return r >= l->low && r < l->end && c[0].after < c[1].after;
+}
+
+/* What comes next for nodes before stretch k in run r is of this group. */
+static void group_next(align *a, size_t k, size_t r)
+{
+    const column *const on = &columns_of(a, k)[r + 1];
+    const column *const in = &columns_of(a, k + 1)[r];
+    a->group++;
+    if (r + 1 < a->layers[k].end) group(a, on[0].later, on[1].later);
+    if (is_in(a, k, r)) group(a, in[0].after, in[1].after);
+}
+
+/* What it costs from here on if that is next, in this group. */
+static uint32_t rest_by(const align *a, uint32_t to, uint32_t cost)
+{
+    const at_node *const m = &a->marks[to];
+    const uint32_t rest = m->group == a->group ? a->nodes[m->node].cost : NEVER;
     return rest == NEVER ? NEVER : rest + cost;
 }
 
-static int is_good(const align *a, const node *n, uint32_t rest,
-                   uint32_t cheapest)
+/* What it costs that the stretch is in the run, from a node on. */
+static uint32_t rest_in(const align *a, const way *w, const node *n)
 {
-    return rest != NEVER && is_near(n->cost + rest, cheapest, a->sure);
+    const uint32_t to = a->to[w->to + n->row];
+    return to >> 2 == 0 ? NEVER
+         : rest_by(a, (uint32_t) w->base + (to >> 2) - 1,
+                   w->by_row ? prices[to & 3] : w->price);
 }
 
-/* What the explanations say of stretch k. */
+/* What the explanations say of stretch k, from nodes in run r. */
+static void back_from(align *a, align_stretch *all, size_t k, align_run *runs,
+                      size_t r, int later, uint32_t limit)
+{
+    const column *const c = &columns_of(a, k)[r];
+    const uint32_t end = later ? c[1].later : c[1].after;
+    const uint32_t price = on_cost(all, k, runs, r, later);
+    const int is = is_in(a, k, r);
+    const way w = way_into(a, k, runs, r, later);
+    int begins = 0;
+    int ends = 0;
+    for (uint32_t i = later ? c->later : c->after; i < end; i++) {
+        node *const n = &a->nodes[i];
+        const uint32_t in = is ? rest_in(a, &w, n) : NEVER;
+        const uint32_t on = n->on < NEVER ? rest_by(a, n->on, price) : NEVER;
+        const uint32_t most = n->cost < limit ? limit - n->cost : 0;
+        begins |= in < most;
+        if (on < most) {
+            if (later) say_empty(a, runs, r, n);
+            ends = 1;
+        }
+        n->cost = in < on ? in : on;
+    }
+    if (ends && !later) say_end(&all[k - 1], &runs[r]);
+    if (!begins) return;
+    if (later) align_add(&runs[r].begins, all[k].ip);
+    all[k].threads |= (uint16_t) (1u << runs[r].thread);
+    all[k].low = r + a->base;
+}
+
 static void backward(align *a, align_stretch *all, size_t k, align_run *runs,
                      uint32_t cheapest)
 {
-    align_stretch *const s = &all[k];
-    s->threads = 0;
-    s->low = SIZE_MAX;
-    for (size_t i = a->layers[k + 1]; i-- > a->layers[k];) {
-        node *const n = &a->nodes[i];
-        const uint32_t in = rest_by(a, n->in, n->in_cost);
-        const uint32_t on = rest_by(a, n->on, n->on_cost);
-        n->rest = in < on ? in : on;
-        if (is_good(a, n, in, cheapest)) {
-            s->threads |= (uint16_t) (1u << runs[n->run].thread);
-            if (n->run + a->base < s->low) s->low = n->run + a->base;
-            if (i >= a->later[k]) align_add(&runs[n->run].begins, s->ip);
-        }
-        if (!is_good(a, n, on, cheapest)) continue;
-        if (i >= a->later[k])
-            say_empty(a, runs, n);
-        else
-            say_end(&all[k - 1], &runs[n->run]);
+    const uint32_t limit = (cheapest / BREAK + a->sure + 1) * BREAK;
+    all[k].threads = 0;
+    all[k].low = SIZE_MAX;
+    for (size_t r = a->layers[k].end; r-- > a->layers[k].low;) {
+        group_next(a, k, r);
+        back_from(a, all, k, runs, r, 1, limit);
+        back_from(a, all, k, runs, r, 0, limit);
     }
 }
 
 /* Follow the cheapest explanation. */
-static void follow_cheapest(const align *a, align_stretch *all, size_t count)
+static void follow_cheapest(align *a, align_stretch *all, size_t count,
+                            const align_run *runs)
 {
-    const node *n = a->nodes;
+    const node *n = &a->nodes[columns_of(a, 0)->later];
+    size_t r = 0;
+    int later = 1;
     for (size_t k = 0; k < count; k++) {
-        while (rest_by(a, n->in, n->in_cost) != n->rest) n = &a->nodes[n->on];
-        all[k].run = a->base + n->run;
-        n = &a->nodes[n->in];
+        way w = way_into(a, k, runs, r, later);
+        group_next(a, k, r);
+        while (!is_in(a, k, r) || rest_in(a, &w, n) != n->cost) {
+            n = &a->nodes[a->marks[n->on].node];
+            later = 1;
+            w = way_into(a, k, runs, ++r, later);
+            group_next(a, k, r);
+        }
+        all[k].run = a->base + r;
+        n = &a->nodes[a->marks[w.base + (a->to[w.to + n->row] >> 2) - 1]
+                          .node];
+        later = 0;
     }
 }
 
@@ -514,47 +802,75 @@ static void none_sure(const align *a, align_stretch *all, size_t count,
     }
 }
 
-/* What is known of runs that may come after the last stretch: nothing. */
-static void open_end(align *a, size_t first, align_run *runs,
-                     uint32_t cheapest)
+/* The nodes after the last stretch: what these cost at least. */
+static uint32_t cheapest_end(const align *a, size_t k)
 {
+    const layer *const l = &a->layers[k];
+    const column *const c = columns_of(a, k);
+    uint32_t cheapest = NEVER;
+    for (size_t i = c[l->low].after; i < c[l->end].after; i++)
+        if (a->nodes[i].cost < cheapest) cheapest = a->nodes[i].cost;
+    return cheapest;
+}
+
+/* What is known of runs that may come after the last stretch: nothing. */
+static void open_end(align *a, size_t k, align_run *runs, uint32_t cheapest)
+{
+    const column *const c = columns_of(a, k);
     size_t end = SIZE_MAX;
-    for (size_t i = first; i < a->node_count; i++)
-        if (is_near(a->nodes[i].cost, cheapest, a->sure)
-            && a->nodes[i].run < end)
-            end = a->nodes[i].run;
+    for (size_t r = a->layers[k].low; r < a->layers[k].end; r++)
+        for (size_t i = c[r].after; i < c[r + 1].after; i++) {
+            if (is_near(a->nodes[i].cost, cheapest, a->sure) && r < end)
+                end = r;
+            a->nodes[i].cost = 0;
+        }
     if (is_near(a->dropped, cheapest, a->sure)) end = 0;
-    for (size_t i = end; i < a->runs; i++) {
-        align_anywhere(&runs[i].ends);
-        if (i > end || end == 0) align_anywhere(&runs[i].begins);
+    for (size_t r = end; r < a->runs; r++) {
+        align_anywhere(&runs[r].ends);
+        if (r > end || end == 0) align_anywhere(&runs[r].begins);
+    }
+}
+
+/* Where threads are before the first stretch, and which runs say where theirs is. */
+static void begin_threads(align *a, const align_run *runs, uint16_t *stop)
+{
+    for (unsigned i = 0; i < ALIGN_THREADS; i++) stop[i] = DEAD;
+    for (size_t r = a->runs; r-- > 0;) {
+        const unsigned thread = runs[r].thread;
+        a->dead[r] = thread < ALIGN_THREADS && stop[thread] == DEAD;
+        if (thread < ALIGN_THREADS)
+            stop[thread] = runs[r].kept ? (uint16_t) ANYWHERE : (uint16_t) DEAD;
     }
 }
 
 /* Nothing is known, but what is known of runs. 0 without memory. */
 static int begin_all(align *a, align_run *runs, size_t run_count)
 {
+    uint16_t stop[ALIGN_THREADS];
     place_set anywhere;
-    node n;
-    a->node_count = a->set_count = a->addresses = 0;
+    a->row_count = a->node_count = a->to_count = 0;
+    a->set_count = a->addresses = 0;
     a->dropped = NEVER;
-    a->cheapest = a->threads = 0;
+    a->cheapest = a->threads = a->group = 0;
     a->runs = run_count;
     if (!has_room(&a->sets, &a->set_max, 1, sizeof anywhere)
-        || !has_room(&a->nodes, &a->node_max, 1, sizeof n)
         || !has_room(&a->layers, &a->layer_max, 1, sizeof *a->layers)
-        || !has_room(&a->later, &a->later_max, 1, sizeof *a->later)
+        || !has_room(&a->columns, &a->column_max, run_count + 1,
+                     sizeof *a->columns)
+        || !has_room(&a->dead, &a->dead_max, run_count, 1)
         || !has_room(&a->said, &a->said_max, run_count, sizeof *a->said))
         return 0;
     memset(a->said, 0xff, run_count * sizeof *a->said); /* NONE */
-    if (a->group > UINT32_MAX / 2) {
+    memset(a->columns, 0, (run_count + 1) * sizeof *a->columns);
+    memset(a->stop, 0xff, sizeof a->stop);
+    memset(a->layers, 0, sizeof *a->layers);
+    if (a->hashed > UINT32_MAX / 2) {
         memset(a->slot, 0, sizeof a->slot);
-        a->group = 0;
+        a->hashed = 0;
     }
     memset(&anywhere, 0, sizeof anywhere);
     anywhere.anywhere = 1;
     a->sets[a->set_count++] = anywhere;
-    memset(&n, 0, sizeof n);
-    for (unsigned i = 0; i < ALIGN_THREADS; i++) n.stop[i] = ANYWHERE;
     for (size_t i = 0; i < run_count; i++) {
         if (runs[i].thread < ALIGN_THREADS && runs[i].thread >= a->threads)
             a->threads = runs[i].thread + 1u;
@@ -562,9 +878,11 @@ static int begin_all(align *a, align_run *runs, size_t run_count)
         memset(&runs[i].begins, 0, sizeof runs[i].begins);
         memset(&runs[i].ends, 0, sizeof runs[i].ends);
     }
-    enter_run(n.stop, runs);
-    a->nodes[a->node_count++] = n;
-    a->layers[0] = a->later[0] = 0;
+    begin_threads(a, runs, stop);
+    begin_rows(a);
+    a->group = 1;
+    if (find_row(a, stop) == NEVER || !has_nodes(a, 1)) return 0;
+    put(a, 0, 0);
     return 1;
 }
 
@@ -572,41 +890,36 @@ static int begin_all(align *a, align_run *runs, size_t run_count)
  * costs. How many there are. */
 static size_t all_forward(align *a, const align_stretch *all, size_t count,
                           align_run *runs, size_t run_count,
-                          uint32_t *cheapest)
+                          size_t work, uint32_t *cheapest)
 {
     size_t done = 0;
     *cheapest = NEVER;
     if (!begin_all(a, runs, run_count)) return 0;
-    a->work = count * EACH;
+    a->work = work < count * EACH ? work : count * EACH;
     while (done < count && forward(a, all, done, runs, count)) done++;
     if (done < count) a->dropped = 0;
-    if (done > 0 && done < count) a->node_count = a->later[done];
-    for (size_t i = a->layers[done]; i < a->node_count; i++) {
-        node *const n = &a->nodes[i];
-        n->rest = n->in = n->on = 0;
-        if (n->cost < *cheapest) *cheapest = n->cost;
-    }
+    if (done) *cheapest = cheapest_end(a, done);
     a->sure = *cheapest / BREAK;
     return done;
 }
 
 size_t align_find(align *a, align_stretch *stretches, size_t count,
-                  align_run *runs, size_t base, size_t run_count)
+                  align_run *runs, size_t base, size_t run_count, size_t work)
 {
     uint32_t cheapest;
     size_t done;
     a->base = base;
     a->keep = 0;
-    done = all_forward(a, stretches, count, runs, run_count, &cheapest);
+    done = all_forward(a, stretches, count, runs, run_count, work, &cheapest);
     if (is_near(a->dropped, cheapest, a->sure)) {
         a->keep = KEEP;
-        done = all_forward(a, stretches, count, runs, run_count, &cheapest);
+        done = all_forward(a, stretches, count, runs, run_count, work, &cheapest);
     }
     if (done == 0) return 0;
+    open_end(a, done, runs, cheapest);
     for (size_t k = done; k-- > 0;)
         backward(a, stretches, k, runs, cheapest);
-    open_end(a, a->layers[done], runs, cheapest);
-    follow_cheapest(a, stretches, done);
+    follow_cheapest(a, stretches, done, runs);
     if (is_near(a->dropped, cheapest, a->sure))
         none_sure(a, stretches, done, runs);
     return done;

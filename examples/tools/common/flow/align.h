@@ -81,8 +81,9 @@ void align_anywhere(align_places *p);
 
 /* Find the cheapest explanations, for as many of the stretches, from the first,
  * as have any; returns their number. 0 without memory. The number of the first
- * of the runs is base, and the first stretch can be in it. */
+ * of the runs is base, and the first stretch can be in it. The work that it
+ * may take is about what it costs to tell so many of them apart, in a run. */
 size_t align_find(align *a, align_stretch *stretches, size_t count,
-                  align_run *runs, size_t base, size_t run_count);
+                  align_run *runs, size_t base, size_t run_count, size_t work);
 
 #endif /* ALIGN_H */

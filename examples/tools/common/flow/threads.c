@@ -46,6 +46,8 @@ typedef union flow_decoder {
 #define CLEAR   8u   /* of which so many in a row are in one run each: enough */
 #define PLANNED 256u /* runs */
 #define TURNS   6u   /* to find them in, if there are several queues */
+#define WORK    24u  /* align_find: for each byte of trace; */
+#define ONCE    (1u << 22) /* ... besides, for all the trace there is */
 
 /* The flow to come, if it is that of a process. */
 typedef struct trial {
@@ -815,6 +817,7 @@ int threads_start(threads *t)
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         perfdata_queue *const q = &t->queues.queues[i];
         t->size += q->size;
+        t->traced += q->size;
         if (!t->windowed) lose_end(t, q);
     }
     t->started = 1;
@@ -1965,6 +1968,16 @@ static int is_same(const align_run *a, const align_run *b)
         && !memcmp(&a->out, &b->out, sizeof a->out);
 }
 
+/* How much work explanations may take: by how much trace they are about, so that it
+ * is the same wherever plans begin. */
+static size_t work_of(const threads_queue_ *q)
+{
+    const flow_plan *const p = q->plan;
+    const uint64_t size = p->offset[p->measured - 1] - *p->offset + 1;
+    const uint64_t work = size * WORK + ONCE * size / (q->in->traced + 1);
+    return work < SIZE_MAX ? (size_t) work : SIZE_MAX;
+}
+
 /* Find the explanations for a queue, with what is known of others. Where there was
  * no room for more, what is to come may still say something about the second
  * half. 0: that was so last time, too. */
@@ -1989,7 +2002,7 @@ static int explain(threads_queue_ *q)
     if (!news) return 0;
     p->explained = 1;
     done = align_find(q->in->aligner, p->list, p->measured, p->runs, p->base,
-                      p->run_count);
+                      p->run_count, work_of(q));
     p->decided = p->count == AHEAD && done > AHEAD / 2 ? AHEAD / 2 : done;
     return 1;
 }

@@ -277,6 +277,7 @@ typedef struct threads {
                              record, in this file; ... */
     uint8_t early;        /* ... not always */
     struct align *aligner;
+    uint64_t traced;      /* bytes of trace, in all queues */
 } threads;
 
 /* config is copied. */
