@@ -54,7 +54,7 @@ static void apply_one(const perfdata_record *r, void *context)
 static void flow(const threads_who *who, const ipt_block *block, void *context)
 {
     (void) context;
-    if ((block->end_ip & 63) != 62 || ends == 200) return;
+    if ((block->end_ip & 63) != 62 || ends == 200 || t.muted) return;
     tids[ends] = who->tid;
     applied_by[ends] = applied;
     of_run[ends] = who->run;
@@ -654,6 +654,88 @@ TEST(times_of_a_thread)
     times_that_go_back(1);
 }
 
+#define PSBS  160u
+#define LATER 13000u
+
+static uint64_t states[8];
+static size_t state_count;
+
+static void cut(uint64_t says, void *context)
+{
+    (void) context;
+    if (state_count < 8) states[state_count++] = says;
+}
+
+static void tsc(uint32_t ticks)
+{
+    uint8_t bytes[8] = {0x19};
+    for (int i = 0; i < 4; i++) bytes[1 + i] = (uint8_t) (ticks >> 8 * i);
+    emit(bytes, sizeof bytes);
+}
+
+/* Thread 2, then 4, where a slice ends, and 2 for the rest. For an event of 2 time may
+ * have gone far on, and back. */
+static void slices_begin(int goes_back)
+{
+    begin(0x400, 0);
+    t.config.cut = cut;
+    state_count = 0;
+    switch_to(0, 2, 0, 500);
+    switch_to(2, 4, 0, 10050);
+    switch_to(4, 2, 0, 12050);
+    for (uint32_t now = 1000; now < 1000 + 100 * PSBS; now += 100) {
+        psb(now);
+        emit("\x31\0\x10", 3); // as stretch
+        if (now == 9000 && goes_back) {
+            tsc(now + 1);
+            tsc(LATER);
+            emit("\x02\x12\0\0\0\0", 6); // PTW
+            tsc(now + 2);
+        }
+        emit("\x06\x01", 2);
+        tsc(now + 20);
+    }
+    sw_piece(&t, 0, 0, 0, sw_size, 0);
+    CHECK_EQ(threads_start(&t), 0);
+}
+
+/* Where states are one at all cuts, times are those of decoding the whole. */
+static void slices_of_times(int goes_back)
+{
+    uint64_t whole[PSBS];
+    int same = 1;
+    slices_begin(goes_back);
+    CHECK_EQ(threads_run(&t), 0);
+    CHECK_EQ(ends, PSBS);
+    CHECK_EQ(tids[105], 4);
+    CHECK_EQ(tids[115], 2);
+    CHECK_EQ(times[115], goes_back ? LATER : 12500);
+    memcpy(whole, times, sizeof whole);
+    threads_free(&t);
+    slices_begin(goes_back);
+    CHECK_EQ(threads_cut(&t, 1), 0);
+    CHECK(t.cut_count > 0);
+    CHECK(t.cuts[0] > 10050);
+    CHECK(t.cuts[0] < 12050);
+    for (size_t i = 1; i <= t.cut_count + 1; i++) {
+        threads_slice(&t, i);
+        CHECK_EQ(threads_run(&t), 0);
+        t.muted = 0;
+    }
+    CHECK_EQ(state_count, 2 * t.cut_count);
+    for (size_t i = 0; i < state_count; i += 2) same &= states[i] == states[i + 1];
+    CHECK_EQ(ends, PSBS);
+    CHECK_EQ(same, !memcmp(times, whole, sizeof whole));
+    CHECK_EQ(same, !goes_back);
+    threads_free(&t);
+}
+
+TEST(slices_of_a_thread)
+{
+    slices_of_times(0);
+    slices_of_times(1);
+}
+
 TEST(code_that_comes_later)
 {
     sw_who parent = {2, 2, 0, 1};
@@ -841,6 +923,7 @@ int main(void)
     RUN(trace_without_tnt);
     RUN(queue_of_a_thread);
     RUN(times_of_a_thread);
+    RUN(slices_of_a_thread);
     RUN(code_that_comes_later);
     RUN(mappings_between_two_times);
     RUN(losses);

@@ -1405,12 +1405,14 @@ static void tell_dates(threads_queue_ *q, uint64_t offset, int own)
     q->dated = offset;
 }
 
-/* The time that is said: the thread's times do not go back. */
+/* The time that is said: the thread's times do not go back. Before the slice they may
+ * have been later: the state says so of those after its beginning. */
 static uint64_t said_time(const threads_queue_ *q, uint64_t tsc)
 {
     threads_thread_ *const thread = q->thread;
     if (!thread || tsc == 0 || q->in->config.raw_times) return tsc;
     if (tsc > thread->told) thread->told = tsc;
+    if (thread->told < q->in->least) threads_unclear(q->in);
     return thread->told;
 }
 
@@ -3096,7 +3098,7 @@ static uint64_t state_of_queue(const threads_queue_ *q)
         q->doubtful ? q->doubtful_at : 0, q->skip_from,
         q->in->config.process ? q->cr3 : 0, q->counted, q->late == at->sync + 1,
         q->is_off, q->last_end, q->last_kind, q->last_mode, q->not_before,
-        q->veil_count, q->thread ? q->thread->told : 0,
+        q->veil_count,
         q->dates && q->dates->due < q->dated ? q->dates->due : 0
     };
     const uint64_t held[] = {
@@ -3118,11 +3120,14 @@ static int reach_cut(threads *t, size_t cut)
     const int ends = cut + 1 == t->slice;
     uint64_t all = t->applied;
     if (!t->slice) return 0;
+    for (size_t i = 0; i < t->thread_count; i++)
+        if (t->list[i].told > t->cuts[cut]) all = mix(all ^ i, t->list[i].told);
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         t->all[i].shown = !ends;
         all = mix(all, t->all[i].in ? state_of_queue(&t->all[i]) : 0);
     }
     t->muted = (uint8_t) ends;
+    t->least = ends ? 0 : t->cuts[cut];
     if (t->config.cut) t->config.cut(all, t->config.context);
     return ends;
 }
@@ -3146,6 +3151,7 @@ static int run_timed(threads *t)
     unsigned steps = 0;
     size_t cut = t->slice > 1 ? t->slice - 2 : 0;
     t->muted = t->slice > 1;
+    t->least = 0;
     for (uint32_t i = 0; i < t->queues.queue_count; i++) {
         if (is_wanted(t, i)) queue_begin(t, &t->all[i], i);
     }

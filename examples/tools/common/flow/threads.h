@@ -237,6 +237,7 @@ typedef struct threads {
     size_t slice;         /* that is decoded, from 1; 0: all */
     dates *starts;        /* of each queue, as its last slice began, and as that
                              ended; NULL */
+    uint64_t least;       /* ... when that began; 0: it did not, or is the first */
     uint8_t muted;        /* what comes is not in it */
     uint64_t applied;     /* which rows were */
     uint64_t lost_tsc;    /* records were lost from here on */
