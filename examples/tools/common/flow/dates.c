@@ -231,6 +231,47 @@ static int has_some(const dates *d)
         && (d->count >= DATES_READ || d->same == MORE);
 }
 
+/* As read_cyc, of CYCs between two MTCs or TSCs. The number of bytes, up to an MTC or
+ * what is no short packet. */
+static size_t skim_cycles(dates *d, const uint8_t *bytes, size_t size)
+{
+    dates_cyc *const c = &d->cyc;
+    const double length = c->length * TICK;
+    const uint64_t exact = c->exact;
+    uint64_t at = c->at, passed = c->passed, cycles = 0;
+    size_t i = 0;
+    while (i < size) {
+        const unsigned first = bytes[i];
+        unsigned value = first >> 3;
+        double ticks;
+        if ((first & 3) != 3) {
+            const unsigned of = d->sizes[first];
+            if (of - 1 >= MTC - 1) break;
+            i += of;
+            continue;
+        }
+        if (first & 4) {
+            const unsigned more = bytes[++i];
+            if (more & 1 || (more == 0x02 && bytes[i + 1] == 0xf3)) {
+                i--; /* as short_cyc */
+                break;
+            }
+            value |= more >> 1 << 5;
+        }
+        i++;
+        ticks = (double) (int) value * length;
+        passed = ticks < 1e18 ? (uint64_t) (int64_t) ticks : 0;
+        at += passed;
+        if (is_after(exact, at)) at = exact;
+        cycles += value;
+    }
+    c->at = at;
+    c->passed = passed;
+    c->cycles += cycles;
+    d->cycles += cycles;
+    return i;
+}
+
 /* Read short packets up to `offset`, or with `ahead` on to some dates. */
 static void read_short(dates *d, uint64_t offset, int ahead)
 {
@@ -242,8 +283,11 @@ static void read_short(dates *d, uint64_t offset, int ahead)
         : offset - begin < most ? (size_t) (offset - begin) : most;
     size_t i = 0;
     while (i < least || (i < most && ahead && !has_some(d))) {
-        const unsigned first = bytes[i];
-        unsigned size = d->sizes[first];
+        unsigned first, size;
+        if (d->skims) i += skim_cycles(d, bytes + i, least - i);
+        if (d->skims && i >= least) break;
+        first = bytes[i];
+        size = d->sizes[first];
         if (size == CYC)
             size = short_cyc(d, begin + i, bytes + i);
         else if (size == MTC)
