@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PIECE ((size_t) 1 << 18)
+#define PIECE   ((size_t) 1 << 18)
+#define LARGEST ((size_t) 512) /* a block, who and another record: less */
 
 /* Of 1000 instructions of one process: to take what others say, where blocks add up
  * and where they do not. */
-enum { ADDING = 270, SHOWING = 450 };
+enum { ADDING = 340, SHOWING = 450 };
 
 /* What follows: threads_who, a number of blocks and one that is all of them, .. */
 enum { WHO, FLOW, EVENT, LOST, DATE, OWN_DATE, APPLY };
@@ -21,22 +22,9 @@ static replay *replay_of(const session *s)
 
 /* ---- in a process that decodes ---- */
 
-/* Is there room for so much? 0: there is no memory. */
-static inline int has_room(replay *r, size_t size)
-{
-    if (r->room - r->used >= size) return 1;
-    if (!tool_grow(&r->bytes, 2 * (r->room + size), 1)) {
-        r->failed = 1;
-        return 0;
-    }
-    r->room = 2 * (r->room + size);
-    return 1;
-}
-
 /* A kind and what follows, of a size that the compiler knows. */
 static inline void keep(replay *r, uint8_t kind, const void *bytes, size_t size)
 {
-    if (!has_room(r, 1 + size)) return;
     r->bytes[r->used] = (char) kind;
     memcpy(r->bytes + r->used + 1, bytes, size);
     r->used += 1 + size;
@@ -54,45 +42,22 @@ static inline int is_same(const threads_who *a, const threads_who *b)
         && a->sure == b->sure && a->guest == b->guest;
 }
 
-/* Blocks that are said as one. Where they grow, nobody asks for their offset, which
- * else follows. */
-typedef struct said_block {
-    uint64_t ip;
-    int32_t length;
-    uint16_t flags;
-    uint16_t count;
-    uint16_t blocks;
-    uint8_t kind;
-    uint8_t last_size;
-    uint8_t mode;
-    uint8_t unused[3];
-} said_block;
-
 static inline void end_block(replay *r)
 {
-    const ipt_block *const b = &r->block;
-    said_block said;
-    if (!r->blocks) return;
-    said.ip = b->ip;
-    said.length = (int32_t) (b->end_ip - b->ip);
-    said.flags = b->flags;
-    said.count = b->count;
-    said.blocks = r->blocks;
-    said.kind = b->kind;
-    said.last_size = b->last_size;
-    said.mode = b->mode;
-    memset(said.unused, 0, sizeof said.unused);
-    r->blocks = 0;
-    keep(r, FLOW, &said, sizeof said);
-    if (r->stays || !has_room(r, sizeof b->offset)) return;
-    memcpy(r->bytes + r->used, &b->offset, sizeof b->offset);
-    r->used += sizeof b->offset;
+    if (!r->block.blocks) return;
+    memcpy(r->bytes + r->used, &r->block, sizeof r->block);
+    r->used += sizeof r->block;
+    r->block.blocks = r->grows = 0;
+    if (r->stays) return;
+    memcpy(r->bytes + r->used, &r->offset, sizeof r->offset);
+    r->used += sizeof r->offset;
 }
 
-static inline void get_block(const replay *r, const char **at, uint16_t *blocks,
-                             ipt_block *b)
+static inline void get_block(const replay *r, const char **at, ipt_block *b,
+                             uint16_t *blocks)
 {
-    said_block said;
+    replay_block said;
+    --*at;
     get(at, &said, sizeof said);
     memset(b, 0, sizeof *b);
     *blocks = said.blocks;
@@ -106,7 +71,24 @@ static inline void get_block(const replay *r, const char **at, uint16_t *blocks,
     if (!r->stays) get(at, &b->offset, sizeof b->offset);
 }
 
-/* Something is about to be said. 0: it is not. */
+/* Write what is said, or make room for more. 0: there is no memory. */
+static int make_room(replay *r)
+{
+    if (r->used && slices_write(&r->slices, r->bytes, r->used)) r->used = 0;
+    if (r->room < r->used + PIECE + LARGEST) {
+        if (!tool_grow(&r->bytes, 2 * (r->used + PIECE + LARGEST), 1)) {
+            r->failed = 1;
+            r->session->stop = 1;
+            return 0;
+        }
+        r->room = 2 * (r->used + PIECE + LARGEST);
+    }
+    r->full = r->used + PIECE;
+    return 1;
+}
+
+/* Something is about to be said, and there is room for it, and for the block before
+ * what comes then. 0: it is not. */
 static inline int begin(replay *r)
 {
     if (r->session->threads.muted) return 0;
@@ -114,12 +96,7 @@ static inline int begin(replay *r)
         r->skip--;
         return 0;
     }
-    if (r->used >= r->full) {
-        if (slices_write(&r->slices, r->bytes, r->used)) r->used = 0;
-        r->full = r->used + PIECE;
-    }
-    r->session->stop |= r->failed;
-    return 1;
+    return r->used < r->full || make_room(r);
 }
 
 /* timed: the time that it is counts, too. */
@@ -130,13 +107,28 @@ static inline void keep_who(replay *r, const threads_who *who, int timed)
     r->said = *who;
 }
 
-static int is_direct(const ipt_block *b)
+static inline int is_direct(const ipt_block *b)
 {
     return b->kind == IPT_INSN_JCC || b->kind == IPT_INSN_JMP;
 }
 
-/* A block that is not one with those before. Where blocks add up, nobody asks for
- * their time. */
+static inline void begin_block(replay *r, const ipt_block *b)
+{
+    replay_block *const said = &r->block;
+    said->ip = b->ip;
+    said->length = (int32_t) (b->end_ip - b->ip);
+    said->flags = b->flags;
+    said->count = b->count;
+    said->kind = b->kind;
+    said->last_size = b->last_size;
+    said->mode = b->mode;
+    r->offset = b->offset;
+    said->blocks = 1;
+    r->grows = (uint8_t) is_direct(b);
+}
+
+/* A block that is not one with those before, where it is not known what adds up. Where
+ * blocks do, nobody asks for their time. */
 static __attribute__((noinline)) void
 say_block(replay *r, session_task *task, const threads_who *who,
           const ipt_block *b)
@@ -145,33 +137,45 @@ say_block(replay *r, session_task *task, const threads_who *who,
     end_block(r);
     if (!begin(r)) return;
     keep_who(r, who, !r->stays);
-    r->block = *b;
-    r->blocks = 1;
+    begin_block(r, b);
     r->task = task;
     r->changes = s->changes;
-    r->grows = r->stays && is_direct(b)
-            && !pids_find(&s->replaced, who->pid)
-            && !pids_find(&s->replaced, SPACES_KERNEL)
-            && r->stays(s, task, who, b, &r->first, &r->last)
-            && b->ip >= r->first && b->end_ip <= r->last;
+    r->adds = r->stays && !pids_find(&s->replaced, who->pid)
+           && !pids_find(&s->replaced, SPACES_KERNEL)
+           && r->stays(s, task, who, b, &r->first, &r->last);
+}
+
+/* Another one inside of a function, with its own record. */
+static __attribute__((noinline)) void say_next(replay *r, const ipt_block *b)
+{
+    end_block(r);
+    if (begin(r)) begin_block(r, b);
+}
+
+/* A task has one pid and tid. */
+static inline int is_in_run(const threads_who *a, const threads_who *b)
+{
+    return !memcmp(&a->cpu, &b->cpu, sizeof a->cpu + sizeof a->queue)
+        && a->run == b->run && !memcmp(&a->sure, &b->sure, 2);
 }
 
 static void say_flow(session *s, session_task *task, const threads_who *who,
                      const ipt_block *b)
 {
     replay *const r = replay_of(s);
-    if (r->blocks && r->grows && r->task == task && b->ip >= r->first
-        && b->end_ip <= r->last && r->changes == s->changes
-        && r->block.count + b->count <= UINT16_MAX && is_same(who, &r->said)) {
+    if (!r->adds || r->task != task || b->ip < r->first || b->end_ip > r->last
+        || r->changes != s->changes || !is_in_run(who, &r->said)) {
+        say_block(r, task, who, b);
+    } else if (r->grows && r->block.count + b->count <= UINT16_MAX) {
         r->block.count = (uint16_t) (r->block.count + b->count);
-        r->block.end_ip = b->end_ip;
+        r->block.length = (int32_t) (b->end_ip - r->block.ip);
         r->block.kind = b->kind;
         r->block.last_size = b->last_size;
         r->block.mode = b->mode;
-        r->blocks++;
+        r->block.blocks++;
         r->grows = (uint8_t) is_direct(b);
     } else {
-        say_block(r, task, who, b);
+        say_next(r, b);
     }
 }
 
@@ -227,9 +231,9 @@ static void begin_slice(void *context)
     replay *const r = (replay *) context;
     session *const s = r->session;
     const session_config *const tools = s->config;
-    r->used = 0;
-    r->full = PIECE;
-    r->blocks = 0;
+    r->used = r->full = 0;
+    r->block.blocks = r->adds = r->grows = 0;
+    r->block.what = FLOW;
     r->skip = r->slices.skip;
     memset(&r->said, 0, sizeof r->said);
     if (tools == &r->saying) return;
@@ -254,7 +258,7 @@ static void end_slice(void *context)
     replay *const r = (replay *) context;
     end_block(r);
     if (r->failed) exit(1); /* which the first process hears */
-    slices_write(&r->slices, r->bytes, r->used);
+    if (r->used) slices_write(&r->slices, r->bytes, r->used);
 }
 
 /* ---- in the first one ---- */
@@ -284,7 +288,7 @@ static inline const char *say_one(replay *r, const char *at)
     }
     switch (kind) {
     case FLOW:
-        get_block(r, &at, &blocks, &u.block);
+        get_block(r, &at, &u.block, &blocks);
         c->flow(s, task, &r->who, &u.block);
         break;
     case EVENT:

@@ -23,6 +23,21 @@ typedef int replay_stays(session *s, session_task *t, const threads_who *who,
                          const ipt_block *block, uint64_t *first,
                          uint64_t *last);
 
+/* Blocks that are said as one. Where they grow, nobody asks for their offset, which
+ * else follows. */
+typedef struct replay_block {
+    uint8_t what; /* as the first byte of all that is said: replay.c */
+    uint8_t kind;
+    uint8_t last_size;
+    uint8_t mode;
+    int32_t length;
+    uint64_t ip;
+    uint16_t flags;
+    uint16_t count;
+    uint16_t blocks; /* 0: there is none */
+    uint16_t unused;
+} replay_block;
+
 typedef struct replay {
     session *session;
     slices slices;
@@ -40,9 +55,10 @@ typedef struct replay {
     size_t full;         /* when so much is, it is written if that can be */
     threads_who said;    /* ... and by whom, at last */
     uint64_t skip;
-    ipt_block block;     /* of `task`, of so many blocks so far, */
-    uint16_t blocks;     /* ... 0: there is none; */
-    uint8_t grows;       /* ... if others follow that are in here, */
+    replay_block block;  /* that may grow, */
+    uint64_t offset;
+    uint8_t grows;       /* ... if another one follows that adds up: */
+    uint8_t adds;        /* those of `task` in here do, */
     uint64_t first, last;
     uint64_t changes;    /* ... with the code as it was by then */
     uint8_t failed;      /* there was no memory */

@@ -128,7 +128,8 @@ struct threads_queue_ {
     uint8_t begun;           /* there is trace before this */
     uint8_t shown;           /* it is in the window that is asked for */
     uint8_t lost;            /* flow of any thread may be missing here */
-    uint64_t trail;          /* of a slice: its last blocks and dates */
+    uint64_t trail;          /* of a slice: its last two dates, ... */
+    uint64_t blocks;         /* ... and four blocks */
     uint64_t dated;          /* dates below it were said, but of the next run */
     uint8_t flowed;          /* there was flow after the last loss, ... */
     threads_loss last_loss;  /* ... or there was none so far */
@@ -1383,7 +1384,7 @@ static void tell_date(threads_queue_ *q, dates_date *date, uint64_t offset)
 {
     const threads_config *const c = &q->in->config;
     date->tsc = psbs_whole(date->tsc, q->near);
-    q->trail = q->trail << 8 ^ mix(date->offset ^ date->cycles, date->tsc);
+    q->trail = q->trail << 32 ^ mix(date->offset ^ date->cycles, date->tsc);
     c->date(&q->who, date, date->offset == offset, c->context);
 }
 
@@ -2616,8 +2617,8 @@ static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
                        uint64_t *count)
 {
     const ipt_where *const at = where(q);
-    const int insn = q->in->config.insn;
-    uint64_t last = NO_TIME, now = 0;
+    const int insn = q->in->config.insn, sliced = q->in->slice != 0;
+    uint64_t last = NO_TIME, now = 0, trail = q->blocks;
     int status, goes_on = 1;
     say_run(q);
     do {
@@ -2634,13 +2635,13 @@ static int tell_blocks(threads_queue_ *q, uint64_t limit, ipt_block *block,
             q->who.tsc = said_time(q, now);
             show(q, q->who.tsc);
         }
-        if (q->in->slice)
-            q->trail = q->trail << 8
-                     ^ (block->offset ^ block->ip ^ q->who.tsc) * MIX;
+        if (sliced)
+            trail = trail << 16 ^ (block->offset ^ block->ip ^ q->who.tsc) * MIX;
         q->who.guest = at->asid.nr;
         q->in->guest_times |= at->asid.nr && tsc;
         on_block(q, block, now);
     } while (!(status & IPT_EVENT_PENDING) && goes_on);
+    q->blocks = trail;
     return status;
 }
 
@@ -3092,8 +3093,8 @@ static uint64_t state_of_queue(const threads_queue_ *q)
         q->state, at->offset, at->packet_offset, at->ip, at->tsc, at->asid.cr3,
         at->asid.vmcs, at->asid.nr, at->lost_mtc, at->lost_cyc, at->cbr,
         at->valid, at->mode, q->who.pid, q->who.tid, q->who.tsc, q->who.sure,
-        q->who.guest, q->trail, q->floor, q->by_cpu ? q->run : 0, q->pulling,
-        q->in_order, q->begun, q->flowed,
+        q->who.guest, q->trail, q->blocks, q->floor, q->by_cpu ? q->run : 0,
+        q->pulling, q->in_order, q->begun, q->flowed,
         q->flowed ? 0u : (unsigned) q->last_loss, q->doubtful,
         q->doubtful ? q->doubtful_at : 0, q->skip_from,
         q->in->config.process ? q->cr3 : 0, q->counted, q->late == at->sync + 1,
