@@ -171,6 +171,18 @@ programs() {
     done
 }
 
+# few: a thread that most slices have nothing of.
+few() {
+    $CC -O1 -w -static -pthread -o "$tmp/long-tree" tests/programs/tree.c || exit 2
+    record --psb-period 100 --time cyc --cpus 0 -- "$tmp/long-tree"
+    tool=ptprof
+    for tid in $("$build/ptflow" --quiet --fields tid "$file" | sort -u); do
+        last=$tid
+    done
+    same "in few slices" "2 3" --tid "$last" --tree --min 0
+    tool=ptflow
+}
+
 # instructions PROCESSES: of ptprof's longest process, by callgrind; the first one
 # joins and shows, too.
 instructions() {
@@ -209,6 +221,7 @@ all() {
         lengthen 4000000
         halves "$cpus cpus"
     done
+    few
     programs
     clocks
     for how in "tsc 2" "mtc 0" "mtc 2" "cyc 0" "cyc 2 --cyc-threshold 64" \
@@ -239,5 +252,5 @@ if record --psb-period 100 --time cyc --cpus 2 -- "$tmp/tree"; then
     damage 5
     same "2 cpus, damaged" 2 --event --errors
 fi
-rest 482 all
+rest 484 all
 report
