@@ -8754,7 +8754,7 @@ static int ipti_walk_synced(ipt_walk_ *w, ipt_where *at, int status)
     return ipti_walk_leave(w, at, status);
 }
 
-/* What a call of a view returns: an error without a decoder, else `call`. */
+/* The status of a call of a view: an error without a decoder, else `call`. */
 #define IPTI_VIEW(view, call) \
     (IPTI_BAD_SELF(view) ? (int) IPTI_SELF_ERROR(view) : (call))
 

@@ -190,8 +190,8 @@ static inline void edge_of_insn(edge_list *l, ipt_insn_decoder *d,
         case IPT_EVT_ASYNC_DISABLED: e.to = event.ip; break;
         case IPT_EVT_OVERFLOW: e.to_lost = 1; break;
         case IPT_EVT_TSX: /* [cov] counts what BDM64 takes back */
-            e.to_lost = d->walk_.cur.config->errata & IPT_ERRATUM_BDM64
-                        && event.u.tsx.aborted;
+            e.to_lost |= d->walk_.cur.config->errata & IPT_ERRATUM_BDM64
+                         && event.u.tsx.aborted;
             moved = 0;
             break;
         case IPT_EVT_DISABLED: /* a status: an overflow may follow */
