@@ -217,6 +217,7 @@ static unsigned short_mtc(dates *d, uint64_t offset, uint8_t ctc)
 {
     ipt_packet packet;
     packet.type = IPT_PKT_MTC;
+    packet.offset = offset;
     packet.size = 2;
     packet.u.mtc.ctc = ctc;
     take_exact(d, offset, &packet);

@@ -1106,10 +1106,9 @@ static uint64_t time_after(threads_queue_ *q, uint64_t offset)
     s = q->ahead;
     if (!s) return NO_TIME;
     while (!s->ended && s->offset <= offset) {
-        const uint64_t at = s->packets.at.offset;
-        int status = s->packets.at.valid & IPT_AT_SYNC
-                   ? ipt_pkt_next(&s->packets, &packet)
-                   : ipt_pkt_sync_forward(&s->packets);
+        const int synced = s->packets.at.valid & IPT_AT_SYNC;
+        int status = synced ? ipt_pkt_next(&s->packets, &packet)
+                            : ipt_pkt_sync_forward(&s->packets);
         if (status == IPT_MORE) {
             window_more(&s->trace, s->packets.at.release);
         } else if (status == IPT_END) {
@@ -1121,7 +1120,7 @@ static uint64_t time_after(threads_queue_ *q, uint64_t offset)
                 status = ipt_pkt_sync_forward(&s->packets);
             }
             s->ended = status < 0;
-        } else if (s->packets.at.packet_offset >= at) {
+        } else if (synced) {
             const uint64_t before = s->clock.tsc;
             ipt_time_packet(&s->clock, &packet);
             if (s->clock.has_tsc && s->clock.tsc != before) {
