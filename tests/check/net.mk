@@ -18,9 +18,10 @@ sanitize:  ## Run the tests under AddressSanitizer and UBSan
 	    $(call scripts_but,$(OWN) $(SLOW) $(STEPS))
 
 
-# Those in which the core meets the most states, and which call no library.
-INITIALISED = compounds evt hot simulate time trueclock
-memory:  ## Run tests of the core under MemorySanitizer, which clang has
+# Those in which the core meets the most states, and those of times and threads in
+# tools; none calls a library whose memory is not followed.
+INITIALISED = compounds evt hot simulate time trueclock align dates kernel threads
+memory:  ## Run some tests under MemorySanitizer, which clang has
 	+@$(SUB) run-tests BUILD=$(BUILD)/memory CC=clang CFLAGS="-O1 -g \
 	    -fsanitize=memory -fno-sanitize-recover=all" SCRIPTS= REPLAY= \
 	    TESTS="$(INITIALISED)" NEEDED="$(INITIALISED:%=$(BUILD)/memory/tests/%)"
