@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Work: a node, or what comes after a row for one thread. A stretch may have so many, of what others leave, .. */
+/* Work is counted in nodes and in rows looked up for a thread. A search has
+ * EACH times its stretches of it at most. A stretch may use SHARE times an
+ * equal part of the rest, within these limits: */
 #define FEW   64u
 #define MOST  16384u
-#define SHARE 4u    /* .. and so many times its part of that. All of them on average: */
+#define SHARE 4u
 #define EACH  4096u
 #define SLOTS (8 * MOST)
 #define ADDRESSES 256u
